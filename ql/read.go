@@ -262,11 +262,11 @@ var selectVerb = verb{
 		also: []string{"sql", "from"}, summary: "run a query in SQL",
 		syntax: `select EXPR, .. [from T [where ..] [group by ..] [having ..] [order by ..] [limit N [offset N]]]
 from T |> where .. |> aggregate .. group by .. |> order by ..
-explain select ..`,
+explain [analyze] select ..`,
 		text: `The language is GoogleSQL as Bigtable has it. The columns of a table are _key and its families: maps from qualifiers to values.
 A family without a declared type has BYTES; cast(fam['q'] as string) makes text. Words and quotes are those of SQL: strings
 in '..' or "..", names in backquotes, comments after -- or #. A line that begins with a clause, such as where, or with |>
-continues the query; ; ends it. explain shows what is read and what is done with it, and does not run the query.`,
+continues the query; ; ends it. explain shows what is read and what is done with it; explain analyze runs it, and shows rows, bytes and time.`,
 		examples: []string{"select _key, meta['model'] from fleet limit 2", "select count(*) as planes from fleet where _key like 'plane#%'"},
 	},
 }

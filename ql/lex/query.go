@@ -72,6 +72,7 @@ func continues(rest string) bool {
 type sqlState struct {
 	word    []byte // in lower case, as far as it can be a keyword
 	explain bool   // the first word was explain
+	analyze bool   // and the second analyze
 	decided bool
 	is      bool
 	from    bool   // FROM came
@@ -101,6 +102,8 @@ func (s *sqlState) step(c byte) {
 	case word == "" && isSpace(c):
 	case word == "explain" && !s.explain && isSpace(c):
 		s.explain = true
+	case word == "analyze" && s.explain && !s.analyze && isSpace(c):
+		s.analyze = true
 	default:
 		s.decided = true
 		s.is = (word == "select" || word == "with" || word == "from") && c != '=' && c != ':'

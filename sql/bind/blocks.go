@@ -53,7 +53,7 @@ func (w *whole) planner(pos int) (*planner, error) {
 
 // block makes the plan of a query, or of one within it, which does not stream.
 func (w *whole) block(b *parse.Block) (*planner, error) {
-	b = b.Flat()
+	b = w.pushed(b).Flat()
 	p, err := w.planner(b.From.Pos)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,9 @@ type execution struct {
 	counted  *execution // that counts the memory of this one too; nil: none does
 	mu       sync.Mutex
 	held     int
-	told     int // the part of held that the context's Holding knows
+	told     int      // the part of held that the context's Holding knows
+	most     int      // of held
+	figures  *figures // of the stage that it is of; nil: of none, or nobody wants them
 	unnested int
 	over     bool // there was no room for what it needs
 	emitted  bool // a row was passed on
@@ -86,6 +88,7 @@ func (x *execution) hold(n int) error {
 	defer x.mu.Unlock()
 	if of := cmp.Or(x.parent, x.counted); of != nil {
 		x.held += n
+		x.most = max(x.most, x.held)
 		err := of.hold(n)
 		x.over = x.over || err != nil
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/read"
@@ -22,6 +23,9 @@ func (r *Runner) explained(ctx context.Context, emit func([]any) error) error {
 		of[0] = fmt.Sprintf("query %d in an expression, %s", i+1, of[0])
 		lines = append(lines, of...)
 	}
+	if a := r.analysis; a != nil {
+		lines = append(lines, "result of "+plural(int(a.rows), "row")+" in "+a.took.Round(time.Microsecond).String())
+	}
 	for _, line := range lines {
 		if err := emit([]any{line}); err != nil {
 			return err
@@ -35,22 +39,22 @@ func (r *Runner) explanation(t *Tuple) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	switch {
 	case p.From != nil:
-		lines = append(lines, p.From.explained(r, t)...)
+		lines = append(lines, r.figured(p.From.explained(r, t), 0)...)
 	case p.Table == "":
-		add("one row without a table")
+		lines = r.figured([]string{"one row without a table"}, 0)
 	default:
-		lines = append(lines, r.explainedRead(t)...)
+		lines = append(lines, r.figured(r.explainedRead(t), 0)...)
 	}
 	parted := -1
 	if p.From == nil && p.Table != "" {
 		parted = p.partial()
 	}
 	for i, s := range p.Steps {
+		text := s.name
 		if i == parted {
-			add("%s; parts of the table on all processors, then merged", s.name)
-			continue
+			text += "; parts of the table on all processors, then merged"
 		}
-		add("%s", s.name)
+		lines = append(lines, r.figured([]string{text}, i+1)...)
 	}
 	if p.Stream {
 		add("select %d columns, row by row", len(p.Columns))
@@ -92,6 +96,9 @@ func (r *Runner) explainedRead(t *Tuple) (lines []string) {
 	}
 	if p.Where != nil {
 		add("filter rows")
+		if r.analysis != nil {
+			add("  %s", plural(int(r.analysis.of(p, 0).rows.Load()), "row"))
+		}
 	}
 	return lines
 }

@@ -263,16 +263,22 @@ func (r *Runner) inParts(t Table, at int, x *execution, next sink) error {
 	if lent {
 		opts = append(opts, read.Lend())
 	}
+	into := func(_ *execution, s sink) sink { return s }
+	if r.analysis != nil {
+		f := r.analysis.of(r.plan, at+1)
+		into, next = f.into, f.out(next)
+		defer f.most(x)
+	}
 	var mu sync.Mutex
 	parts := map[int]*groupTable{}
 	err := t.ReadPartsParallel(x.ctx, runtime.GOMAXPROCS(0), func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
 		own := &execution{call: x.in(ctx), parent: x}
 		groups := g.table(own, math.MaxInt)
-		into := sink{push: groups.push, end: func() error { return nil }}
+		next := into(own, sink{push: groups.push, end: func() error { return nil }})
 		for i := at - 1; i >= 0; i-- {
-			into = r.plan.Steps[i].run(own, into)
+			next = r.stage(own, i, next)
 		}
-		if err := r.feed(own, rows, into, lent); err != nil {
+		if err := r.feed(own, rows, next, lent); err != nil {
 			return err
 		}
 		mu.Lock()

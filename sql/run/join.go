@@ -60,6 +60,10 @@ type joining struct {
 
 func (j *Join) feed(r *Runner, x *execution, tables Tables, next sink) error {
 	own := x.child()
+	if r.analysis != nil {
+		own.figures = r.analysis.of(r.plan, 0)
+		defer own.figures.most(own)
+	}
 	defer func() { own.release(own.held) }()
 	s := &joining{Join: j, r: r, x: own, tables: tables, next: next}
 	defer s.close()

@@ -76,6 +76,8 @@ type Runner struct {
 	known  *Constants
 	limits Limits
 	outs   []Eval // of the columns
+
+	analysis *analysis // nil: no figures are wanted
 }
 
 // New is a runner of a plan.
@@ -335,6 +337,9 @@ func (r *Runner) emitWanted(ctx context.Context, t Table, emit func([]any) error
 func (r *Runner) Run(ctx context.Context, tables Tables, emit func([]any) error) (err error) {
 	ctx, span := spans.Begin(ctx, "query", attribute.String("db.collection.name", r.plan.Table))
 	defer func() { spans.End(span, orStopped(err)) }()
+	if r.plan.Explain && r.plan.Analyze {
+		return r.analyzed(ctx, tables, emit)
+	}
 	if r.plan.Explain {
 		return r.explained(ctx, emit)
 	}
@@ -346,6 +351,9 @@ func (r *Runner) Run(ctx context.Context, tables Tables, emit func([]any) error)
 	x := r.execution(ctx)
 	defer x.close()
 	x.queries = r.running(x, tables)
+	if r.analysis != nil {
+		r.analysis.queries = x.queries
+	}
 	return r.rows(x, tables, nil, emit)
 }
 
@@ -360,7 +368,7 @@ type Source interface {
 
 // of is the runner of a part of the plan.
 func (r *Runner) of(p *Plan) *Runner {
-	part := &Runner{plan: p, known: r.known, limits: r.limits}
+	part := &Runner{plan: p, known: r.known, limits: r.limits, analysis: r.analysis}
 	for _, c := range p.Columns {
 		part.outs = append(part.outs, c.Eval)
 	}
@@ -372,6 +380,11 @@ func (r *Runner) of(p *Plan) *Runner {
 func (r *Runner) part(p *Plan, x *execution, tables Tables, within []cf.Range, emit func([]any) error) (enough bool, err error) {
 	own := x.child()
 	defer func() { own.release(own.held) }()
+	if r.analysis != nil {
+		var done func()
+		emit, done = r.apart(emit)
+		defer done()
+	}
 	err = r.of(p).rows(own, tables, within, func(values []any) error {
 		err := emit(values)
 		enough = enough || errors.Is(err, errEnough)
@@ -388,6 +401,11 @@ func (r *Runner) rows(x *execution, tables Tables, within []cf.Range, emit func(
 			x.unnested = 0
 			return next.push(t)
 		}, end: next.end}
+		if r.analysis != nil {
+			var done func()
+			_, first, done = r.source(nil, first)
+			defer done()
+		}
 		return finished(r.plan.From.feed(r, x, tables, first), next)
 	}
 	var t Table
@@ -431,7 +449,7 @@ func (r *Runner) sinks(x *execution, steps []Step, emit func([]any) error) sink 
 		return emit(values)
 	}, end: func() error { return nil }}
 	for i := len(steps) - 1; i >= 0; i-- {
-		next = steps[i].run(x, next)
+		next = r.stage(x, len(r.plan.Steps)-len(steps)+i, next)
 	}
 	return next
 }
@@ -450,6 +468,11 @@ func (r *Runner) rowsOf(x *execution, t Table, within []cf.Range) iter.Seq2[*que
 
 // feed pushes the wanted rows. A row that is lent is in the same tuple as all others.
 func (r *Runner) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink, lent bool) error {
+	if r.analysis != nil {
+		var done func()
+		rows, next, done = r.source(rows, next)
+		defer done()
+	}
 	if rows == nil {
 		return next.push(x.tuple(nil))
 	}

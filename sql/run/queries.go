@@ -459,6 +459,16 @@ func (q *Query) explained(r *Runner, t *Tuple) (lines []string) {
 	case len(q.Outer) > 0:
 		how = "run for each row around it"
 	}
+	if r.analysis != nil {
+		of := &r.analysis.queries.of[q.At]
+		if runs := of.runs.Load(); len(q.Outer) > 0 && (q.Held == nil || runs > 0) {
+			how += ", and ran for " + plural(int(runs), "row")
+		}
+		if h := of.held.Load(); h != nil {
+			plan = q.Held
+			how += ", and held " + plural(len(h.byKey), "answer")
+		}
+	}
 	lines = append(lines, how+":")
 	alone := &Tuple{call: &call{ctx: t.call.ctx, known: newConstants(plan.Size)}}
 	return append(lines, indented(r.of(plan).explanation(alone))...)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ func Sort(by []Eval, order []parse.Order, columns []Eval, limit, offset Eval, in
 // are needed, it removes the others as it goes.
 type sorter struct {
 	x     *execution
+	of    *execution // whose stage writes the file; nil: it is x
 	order []parse.Order
 	most  uint64
 	rows  []sortRow
@@ -99,6 +101,8 @@ func (s *sorter) toDisk() (err error) {
 			return err
 		}
 	}
+	before := s.spill.end
+	defer func() { s.written(s.spill.end - before) }()
 	s.sort()
 	rows := s.rows
 	if s.most < uint64(len(rows)) {
@@ -114,6 +118,16 @@ func (s *sorter) toDisk() (err error) {
 	s.x.release(s.held)
 	s.held = 0
 	return nil
+}
+
+// written counts bytes of the file for EXPLAIN ANALYZE.
+func (s *sorter) written(n int64) {
+	for x := cmp.Or(s.of, s.x); x != nil; x = x.parent {
+		if x.figures != nil {
+			x.figures.disk.Add(n)
+			return
+		}
+	}
 }
 
 // all passes the sorted rows on.

@@ -194,7 +194,7 @@ func (s *spill) each(x *execution, compare func(a, b sortRow) int, f func(sortRo
 
 // byKeys makes a sorter of rows by the bytes of a key. Equal rows keep their order.
 func (x *execution) byKeys() *sorter {
-	return &sorter{x: x.root(), order: []parse.Order{{}}, most: math.MaxInt64, room: x.root().limits.Sorted}
+	return &sorter{x: x.root(), of: x, order: []parse.Order{{}}, most: math.MaxInt64, room: x.root().limits.Sorted}
 }
 
 // A keySet finds the first row with each key. Beyond its room, the rows with further keys
