@@ -36,7 +36,7 @@ func TestQueriesStandInQueries(t *testing.T) {
 		t.Errorf("200 levels have the error %v", err)
 	}
 	exists := "TRUE"
-	for i := 48; i >= 0; i-- {
+	for i := 30; i >= 0; i-- {
 		around := "p"
 		if i > 0 {
 			around = fmt.Sprint("q", i-1)
@@ -65,7 +65,7 @@ func TestQueriesForEachRowEnd(t *testing.T) {
 			t.Errorf("%s: ends after %v", text, took)
 		}
 	}
-	text := "SELECT ARRAY(SELECT b.n['i'] FROM b WHERE b.n['i'] >= a.n['k'] AND b.n['i'] < a.n['i']) FROM a"
+	text := "SELECT ARRAY(SELECT b.n['i'] FROM b WHERE b.n['i'] + a.n['i'] >= 0) FROM a"
 	if _, err := joinNumbers(cf.WithHolding(t.Context(), new(little)), t, 30_000, text); !errors.Is(err, errFull) {
 		t.Errorf("without room: %v", err)
 	}
@@ -133,7 +133,7 @@ func TestExplainAnalyze(t *testing.T) {
 		text, want string
 		memory     int
 	}{
-		{"SELECT _key FROM a WHERE n['k'] = 7 LIMIT 3", "read all rows of a\n  3 rows in T\n  column n:k\n  where n:k = 7\nfilter rows\n  3 rows\nselect 1 columns, row by row\nlimit\nresult of 3 rows in T", 1 << 20},
+		{"SELECT _key FROM a WHERE n['k'] = 7 LIMIT 3", "read all rows of a\n  3 rows in T\n  column n:k\n  where n:k == 7\nfilter rows\n  3 rows\nselect 1 columns, row by row\nlimit\nresult of 3 rows in T", 1 << 20},
 		{"SELECT n['k'], COUNT(*) FROM a WHERE n['i'] >= 100 GROUP BY 1 ORDER BY 2", "read all rows of a\n  1100 rows in T\n  column n:i\n  column n:k\n  where n:i >= 100\nfilter rows\n  1100 rows\ngroup by 1 keys, 1 aggregate functions, on disk beyond 96 MiB; parts of the table on all processors, then merged\n  10 rows in T, S held\nsort by 1 expressions, on disk beyond 64 MiB\n  10 rows in T, S held\nresult of 10 rows in T", 1 << 20},
 		{"SELECT COUNT(*) FROM a JOIN b ON a.n['k'] = b.n['k']", "inner join by 1 equality\n  5160 rows in T, S held, S on disk\n  the left side is held up to 10,000 rows and 4 MiB, else the right side, on disk beyond 96 MiB\n  left:\n    read all rows of a\n      1200 rows in T\n      column n:k\n      which rows have other cells\n  right:\n    read all rows of b\n      300 rows in T\n      column n:k\n      which rows have other cells\ngroup by 0 keys, 1 aggregate functions\n  1 row in T\nselect 1 columns\n  1 row in T\nresult of 1 row in T", 1},
 		{"SELECT _key FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.n['k'] = a.n['k']) AND 2 > (SELECT COUNT(*) FROM b WHERE b.n['i'] > a.n['k'] + 290)", "read all rows of a\n  1200 rows in T\n  column n:k\n  which rows have other cells\nfilter rows\n  960 rows\nselect 1 columns\n  960 rows in T\nquery 1 in an expression, held by 1 value of the row around it, and held 65 answers:\n  read all rows of b\n    300 rows in T\n    column n:k\n    which rows have other cells\n  select 1 columns\n    300 rows in T\nquery 2 in an expression, run for each row around it, and ran for 9 rows:\n  read all rows of b\n    2 rows in T\n    column n:i\n  filter rows\n    2 rows\n  group by 0 keys, 1 aggregate functions; parts of the table on all processors, then merged\n    9 rows in T\n  select 1 columns\n    9 rows in T\nresult of 960 rows in T", 1 << 20},
