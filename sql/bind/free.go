@@ -140,10 +140,13 @@ func (f *finder) source(from *parse.From, found *freeNames) *visible {
 }
 
 func (f *finder) unnests(all []parse.Unnest, v *visible, found *freeNames) *visible {
+	if len(all) > 0 {
+		v = v.with()
+	}
 	for _, u := range all {
 		f.node(u.Array, v, nil, found)
-		v = v.with(u.Alias, u.Offset)
-		v.sources[strings.ToLower(u.Alias)] = true
+		alias := strings.ToLower(u.Alias)
+		v.columns[alias], v.columns[strings.ToLower(u.Offset)], v.sources[alias] = true, true, true
 		v.blind = v.blind || u.Alias == ""
 	}
 	return v
