@@ -33,7 +33,7 @@ func TestRightsToRowsAreNoneToQueries(t *testing.T) {
 		"SELECT (SELECT o.f['x'] FROM other AS o WHERE o.f['k'] = m.f['k']) FROM mine AS m",
 		"SELECT _key FROM mine AS m WHERE m.f['k'] IN (SELECT o.f['k'] FROM mine AS o WHERE o._key < m._key AND EXISTS (SELECT 1 FROM other AS p WHERE p.f['k'] = o.f['k'] AND p._key > m._key))",
 		"SELECT m.f['k'] FROM mine AS m GROUP BY 1 HAVING COUNT(*) > (SELECT COUNT(*) FROM other AS o WHERE o.f['k'] = m.f['k'])",
-		"SELECT _key FROM mine AS m JOIN mine AS n ON ARRAY_LENGTH(ARRAY(SELECT 1 FROM other AS o WHERE o._key = m._key)) > 0 AND n._key = m._key",
+		"SELECT m._key FROM mine AS m JOIN mine AS n ON ARRAY_LENGTH(ARRAY(SELECT 1 FROM other AS o WHERE o._key = m._key)) > 0 AND n._key = m._key",
 		"EXPLAIN ANALYZE SELECT EXISTS (SELECT 1 FROM other AS o WHERE o._key = m._key) FROM mine AS m",
 	} {
 		prepare := func(secret string) error {
@@ -52,7 +52,7 @@ func TestRightsToRowsAreNoneToQueries(t *testing.T) {
 	}
 	for _, text := range []string{"SELECT 1 FROM mine AS m JOIN `other@v` AS o ON TRUE", "SELECT EXISTS (SELECT 1 FROM `other@v` AS o WHERE o._key = m._key) FROM mine AS m"} {
 		_, err := data.PrepareQuery(r.with(both), &bigtablepb.PrepareQueryRequest{InstanceName: parent, Query: text})
-		r.wantCode(err, codes.InvalidArgument, "other@v")
+		r.wantCode(err, codes.PermissionDenied, "other@v")
 	}
 }
 
@@ -70,7 +70,7 @@ func TestResultsOfJoinsResumeAtTheirEnd(t *testing.T) {
 	}
 	texts := []string{
 		"SELECT f._key, p.f['big'] FROM flights AS f JOIN planes AS p ON p._key = f.f['plane'] ORDER BY 1",
-		"SELECT f._key, (SELECT p.f['big'] FROM planes AS p WHERE p._key = f.f['plane']) FROM flights AS f ORDER BY 1",
+		"SELECT g._key, (SELECT p.f['big'] FROM planes AS p WHERE p._key = g.f['plane']) FROM flights AS g ORDER BY 1",
 	}
 	var ends [][]byte
 	for _, text := range texts {

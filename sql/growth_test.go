@@ -91,7 +91,7 @@ var large = map[string]func(n int) string{
 	"withs": func(n int) string {
 		return "WITH " + many(n/2, ",", func(i int) string { return fmt.Sprintf("a%d AS (SELECT 1)", i) }) + " SELECT * FROM a0"
 	},
-	"unnests":    func(n int) string { return "SELECT 1 FROM UNNEST([1])" + strings.Repeat(",UNNEST([1])", n/12) },
+	"unnests": func(n int) string { return "SELECT 1 FROM UNNEST([1])" + strings.Repeat(",UNNEST([1])", n/12) },
 	"arrays in a query": func(n int) string {
 		return "SELECT (SELECT 1 FROM UNNEST([1]) AS a" + many(n, "", func(i int) string { return fmt.Sprintf(",UNNEST([1]) AS a%d", i) }) + ")"
 	},

@@ -53,13 +53,13 @@ func (w *whole) planner(pos int) (*planner, error) {
 
 // block makes the plan of a query, or of one within it, which does not stream.
 func (w *whole) block(b *parse.Block) (*planner, error) {
-	b = w.pushed(b).Flat()
+	b = (&pusher{w.functions, w.columnsOf}).pushed(b).Flat()
 	p, err := w.planner(b.From.Pos)
 	if err != nil {
 		return nil, err
 	}
 	p.inner = len(w.planners) > 1
-	open := w.sealed(b.From.Sealed)
+	open := p.sealed(b.From.Sealed)
 	if len(b.From.Joins) > 0 {
 		b, err = joinSides(p, b)
 	} else {
@@ -196,6 +196,28 @@ func markSet(p *planner, s *parse.Set, u *run.Union, columns int) {
 	}), run.Project(all))
 }
 
+// A frame is a query in an expression while it is compiled. It sees the names at the place
+// where it stands: what it takes of them are values of each run.
+type frame struct {
+	outer  *planner // in whose expression it stands; nil: the query itself
+	hidden int      // above 0, names around are not seen: a view or a query of WITH is compiled
+	size   run.Size // of outer, meanwhile
+	taken  []*expr  // of outer
+	slots  map[int]int
+	numbering
+}
+
+// within compiles a query in an expression.
+func (w *whole) within(outer *planner, compile func() error) (*frame, run.Size, error) {
+	f := &frame{outer: outer, slots: map[int]int{}, numbering: newNumbering()}
+	before := w.frame
+	f.size, w.size, w.frame = w.size, run.Size{}, f
+	err := compile()
+	size := w.size
+	w.size, w.frame = f.size, before
+	return f, size, err
+}
+
 // bundleOf finds a schema bundle among those of all tables of the query.
 func (w *whole) bundleOf() Bundles {
 	if len(w.used) == 0 {
@@ -203,4 +225,46 @@ func (w *whole) bundleOf() Bundles {
 	}
 	used := slices.Clone(w.used)
 	return joinedBundles(used)
+}
+
+// A finder finds the names in queries that they do not have themselves, before anything is
+// compiled.
+type finder struct {
+	*whole
+	free    map[*parse.Block]*freeNames
+	outputs map[*parse.Block]*visible
+}
+
+// freeNames are the names that a query takes of those around it.
+type freeNames struct {
+	nodes  []*parse.Node
+	blind  bool // there may be fewer: columns have names that are not known yet
+	nested bool // an expression of it has a query
+}
+
+// visible are the names that expressions see.
+type visible struct {
+	sources map[string]bool // in lower case
+	columns map[string]bool
+	blind   bool
+}
+
+func (w *whole) finding() *finder {
+	if w.finder == nil {
+		w.finder = &finder{w, map[*parse.Block]*freeNames{}, map[*parse.Block]*visible{}}
+	}
+	return w.finder
+}
+
+// columnsOf are the columns of * of a table; nil: it is none.
+func (w *whole) columnsOf(table string) []string {
+	s, ok := w.query.Sources[table]
+	if !ok || s.View != nil {
+		return nil
+	}
+	names := []string{parse.RowKey}
+	for _, f := range s.Table.Families {
+		names = append(names, f.Name)
+	}
+	return names
 }

@@ -511,32 +511,6 @@ func (j *joiner) stays(side, to int) bool {
 	return true
 }
 
-// conjuncts are the parts of a condition that must all hold.
-func conjuncts(n *parse.Node) []*parse.Node {
-	if n == nil {
-		return nil
-	}
-	if n.Op != parse.OpAnd {
-		return []*parse.Node{n}
-	}
-	var all []*parse.Node
-	for _, part := range n.Args {
-		all = append(all, conjuncts(part)...)
-	}
-	return all
-}
-
-// conjunction is the condition that all parts hold; nil without parts.
-func conjunction(all []*parse.Node) *parse.Node {
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return &parse.Node{Op: parse.OpAnd, Pos: all[0].Pos, Args: all}
-}
-
 // spread gives the conditions of ON and WHERE to the sides and joins that can judge them. It
 // returns the block with the rest.
 func (j *joiner) spread() *parse.Block {

@@ -590,3 +590,88 @@ func (p *planner) ambiguity(pos int, name string, sides [2]string) error {
 	}
 	return p.Errorf(pos, "column %s is in %s and in %s: write %s.%s or %s.%s", name, sides[0], sides[1], sides[0], name, sides[1], name)
 }
+
+// around compiles a name that the query lacks and one around it has, or a column of it; nil for
+// other expressions.
+func (p *planner) around(n *parse.Node) (*expr, error) {
+	switch n.Op {
+	case parse.OpName, parse.OpField, parse.OpIndex:
+	default:
+		return nil, nil
+	}
+	if p.frame == nil || !p.outward(n) {
+		return nil, nil
+	}
+	f, w := p.frame, p.whole
+	inner, size, hidden := w.frame, w.size, f.hidden
+	w.frame, w.size = f.outer.frame, f.size
+	e, err := f.outer.compile(n)
+	f.size = w.size
+	w.frame, w.size, f.hidden = inner, size, hidden
+	if err != nil {
+		return nil, err
+	}
+	id := f.number(f.outer, n)
+	i, ok := f.slots[id]
+	if !ok {
+		i = len(f.taken)
+		f.slots[id], f.taken = i, append(f.taken, e)
+	}
+	return &expr{typ: e.typ, fixed: true, eval: run.Around(i, p.places(n.Pos))}, nil
+}
+
+// outward reports whether only a query around this one has the name that an expression begins
+// with.
+func (p *planner) outward(n *parse.Node) bool {
+	f := p.frame
+	return f != nil && f.outer != nil && f.hidden == 0 && !p.has(n) && (f.outer.has(n) || f.outer.outward(n))
+}
+
+// has reports whether the planner itself has the name that an expression begins with.
+func (p *planner) has(n *parse.Node) bool {
+	switch n.Op {
+	case parse.OpName:
+		return p.hasName(n.Text)
+	case parse.OpField:
+		if of := n.Args[0]; of.Op == parse.OpName {
+			return p.qualifies(of.Text) || p.hasName(of.Text)
+		}
+		return p.has(n.Args[0])
+	case parse.OpIndex:
+		if n.Args[1].Op == parse.OpLiteral {
+			return p.has(n.Args[0])
+		}
+	}
+	return true
+}
+
+func (p *planner) hasName(name string) bool {
+	if p.isLambdaArgument(name) || p.scope.isSide(name) || p.functions.named(strings.ToUpper(name)).bare {
+		return true
+	}
+	if _, two := p.scope.ambiguous[strings.ToLower(name)]; two {
+		return true
+	}
+	if _, ok := p.computed(name); ok {
+		return true
+	}
+	if !p.scope.table {
+		return false
+	}
+	if of, ok := p.spelling[strings.ToLower(name)]; ok {
+		name = of
+	}
+	_, family := p.table.Family(name)
+	_, _, field := p.rowKeys.Field(name)
+	return name == parse.RowKey || family || field
+}
+
+// sealed hides the names around, if on is set, until the result is called.
+func (p *planner) sealed(on bool) func() {
+	f := p.frame
+	if !on || f == nil {
+		return func() {}
+	}
+	f.hidden++
+	return func() { f.hidden-- }
+}

@@ -7,10 +7,16 @@ import (
 	"github.com/smolwc/smolwc/sql/parse"
 )
 
+// A pusher puts conditions into the queries of FROM.
+type pusher struct {
+	functions *registry
+	columnsOf func(table string) []string // of *; nil: it is no table
+}
+
 // pushed is the block with conditions of its first WHERE in the queries of its FROM, where they
 // choose the rows that are read. A condition goes into the SELECT of a query if all its names are
 // columns there that are easily computed again.
-func (w *whole) pushed(b *parse.Block) *parse.Block {
+func (w *pusher) pushed(b *parse.Block) *parse.Block {
 	from := &b.From
 	if from.Of == nil && from.Set == nil || len(from.Joins)+len(from.Unnests) > 0 || from.Unpack != nil {
 		return b
@@ -41,7 +47,7 @@ func (w *whole) pushed(b *parse.Block) *parse.Block {
 }
 
 // intoSet is UNION or its like with those conditions on its result that its queries can have, too.
-func (w *whole) intoSet(set *parse.Set, alias string, parts []*parse.Node) *parse.Set {
+func (w *pusher) intoSet(set *parse.Set, alias string, parts []*parse.Node) *parse.Set {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(n *parse.Node) bool { return !ofAnyType(n) })
 	names := namesOf(set.Blocks[0])
 	if len(parts) == 0 || names == nil {
@@ -81,7 +87,7 @@ func namesOf(b *parse.Block) []string {
 
 // into is a query with those conditions on its result that it can have; left are the others.
 // names are those of the result, by their places; nil: they are those of the columns.
-func (w *whole) into(b *parse.Block, alias string, names []string, parts []*parse.Node) (_ *parse.Block, left []*parse.Node) {
+func (w *pusher) into(b *parse.Block, alias string, names []string, parts []*parse.Node) (_ *parse.Block, left []*parse.Node) {
 	if len(b.Stages) == 0 && b.From.Set != nil && names == nil && len(parts) > 0 { // which stay, too
 		of := *b
 		of.From.Set = w.intoSet(b.From.Set, alias, parts)
@@ -127,7 +133,7 @@ func (w *whole) into(b *parse.Block, alias string, names []string, parts []*pars
 	}
 	var mine []*parse.Node
 	for _, n := range parts {
-		if of := replaced(n, alias, columns); of != nil && w.simple(n) {
+		if of := replaced(n, alias, columns); of != nil && w.functions.simple(n) {
 			mine = append(mine, of)
 		} else {
 			left = append(left, n)
@@ -141,16 +147,11 @@ func (w *whole) into(b *parse.Block, alias string, names []string, parts []*pars
 }
 
 // starColumns adds the columns of * of a table.
-func (w *whole) starColumns(from *parse.From, columns map[string]*parse.Node) {
-	s, ok := w.query.Sources[from.Table]
-	if !ok || from.Of != nil || s.View != nil || len(from.Joins)+len(from.Unnests) > 0 || from.Unpack != nil {
+func (w *pusher) starColumns(from *parse.From, columns map[string]*parse.Node) {
+	if from.Table == "" || len(from.Joins)+len(from.Unnests) > 0 || from.Unpack != nil {
 		return
 	}
-	names := []string{parse.RowKey}
-	for _, f := range s.Table.Families {
-		names = append(names, f.Name)
-	}
-	for _, name := range names {
+	for _, name := range w.columnsOf(from.Table) {
 		lower := strings.ToLower(name)
 		if _, two := columns[lower]; two {
 			columns[lower] = nil
@@ -204,4 +205,30 @@ func replaced(n *parse.Node, alias string, columns map[string]*parse.Node) *pars
 		}
 	}
 	return &with
+}
+
+// conjuncts are the parts of a condition that must all hold.
+func conjuncts(n *parse.Node) []*parse.Node {
+	if n == nil {
+		return nil
+	}
+	if n.Op != parse.OpAnd {
+		return []*parse.Node{n}
+	}
+	var all []*parse.Node
+	for _, part := range n.Args {
+		all = append(all, conjuncts(part)...)
+	}
+	return all
+}
+
+// conjunction is the condition that all parts hold; nil without parts.
+func conjunction(all []*parse.Node) *parse.Node {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return &parse.Node{Op: parse.OpAnd, Pos: all[0].Pos, Args: all}
 }

@@ -221,18 +221,11 @@ func hidden(all []*parse.Node, columns []parse.Column) bool {
 	})
 }
 
-// simple reports whether an expression can be computed in another place.
-func (w *whole) simple(n *parse.Node) bool {
-	return !anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
-		return n.Query != nil || w.functions.isAggregate(n) || n.Op == parse.OpCall && w.functions.named(n.Text).unsteady
-	})
-}
-
 // isInner reports whether an expression takes all its names, and some, of the query itself.
 func (p *planner) isInner(n *parse.Node, v *visible) bool {
 	free := &freeNames{}
 	p.whole.finding().node(n, v, nil, free)
-	return len(free.nodes) == 0 && !free.blind && p.whole.simple(n) && named(n)
+	return len(free.nodes) == 0 && !free.blind && p.functions.simple(n) && named(n)
 }
 
 // isOuter reports whether an expression takes all its names, and some, of what is around the
@@ -240,7 +233,7 @@ func (p *planner) isInner(n *parse.Node, v *visible) bool {
 func (p *planner) isOuter(n *parse.Node, v *visible) bool {
 	all := &freeNames{}
 	p.whole.finding().node(n, v, nil, all)
-	if !p.whole.simple(n) || slices.ContainsFunc(all.nodes, func(n *parse.Node) bool { return !p.has(n) && !p.outward(n) }) {
+	if !p.functions.simple(n) || slices.ContainsFunc(all.nodes, func(n *parse.Node) bool { return !p.has(n) && !p.outward(n) }) {
 		return false
 	}
 	bound := anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {

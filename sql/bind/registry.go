@@ -125,3 +125,10 @@ func findNode(n *parse.Node, seen map[*parse.Node]bool, wanted func(*parse.Node)
 	}
 	return nil
 }
+
+// simple reports whether an expression can be computed in another place.
+func (r *registry) simple(n *parse.Node) bool {
+	return !anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+		return n.Query != nil || r.isAggregate(n) || n.Op == parse.OpCall && r.named(n.Text).unsteady
+	})
+}

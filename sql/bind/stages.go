@@ -113,7 +113,7 @@ func compileSort(p *planner, s *parse.Stage, by []*expr, all []output) error {
 
 // compileStages compiles the source of the rows and the stages after it.
 func compileStages(p *planner, q *parse.Block) error {
-	open := p.whole.sealed(q.From.Sealed)
+	open := p.sealed(q.From.Sealed)
 	if q.From.Unpack != nil {
 		if err := compileUnpack(p, q.From.Unpack); err != nil {
 			return err
@@ -135,7 +135,7 @@ func compileStages(p *planner, q *parse.Block) error {
 		}
 	}
 	for _, s := range stages {
-		open := p.whole.sealed(s.Sealed)
+		open := p.sealed(s.Sealed)
 		err := compileStage(p, s)
 		open()
 		if err != nil && s.View != "" {

@@ -10,6 +10,42 @@ import (
 // A Size counts the constants and searches of a plan.
 type Size struct{ Constants, Searches int }
 
+// A running is the queries in expressions of a run.
+type running struct {
+	x       *execution
+	rows    func(at int, held bool, x *execution, emit func([]any) error) error // of a query by its number
+	nothing func(at int, x *execution, emit func([]any) error) error            // of one that is held, if its last groups are of no row
+	of      []queried
+}
+
+// A queried is the answers of a query.
+type queried struct {
+	making  sync.Mutex // the table, or the only answer
+	held    atomic.Pointer[heldAnswers]
+	spoiled atomic.Bool // the table could not be made
+	runs    atomic.Int64
+
+	mu   sync.Mutex // of what follows
+	kept map[string]*answer
+	size int // bytes
+}
+
+// A heldAnswers is the answers by the values of the keys.
+type heldAnswers struct {
+	byKey map[string]*answer
+	other *answer
+}
+
+// An answer is made of the rows of a query.
+type answer struct {
+	value any             // of a query as a value
+	set   map[string]bool // of IN: its values as keys
+	null  bool            // and whether NULL is one
+	some  bool            // there is a row
+	rows  uint64          // LIMIT counts them
+	err   error           // for a row around that needs it
+}
+
 // Constants are what runs of a plan have computed once: the values of expressions that are
 // the same for every row, and values that are sorted for searches. The plan itself never
 // changes. Runs may share it.

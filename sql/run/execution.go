@@ -5,8 +5,11 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/sql/parse"
 )
 
@@ -122,4 +125,61 @@ func ended(err error) error {
 		return nil
 	}
 	return err
+}
+
+// figures are those of a stage, on all processors together. Its time is that of no other one,
+// but that of the queries in its expressions.
+type figures struct {
+	read, rows, nanos, held, disk atomic.Int64
+}
+
+func (f *figures) since(began time.Time) { f.nanos.Add(int64(time.Since(began))) }
+
+func (f *figures) except(began time.Time) { f.nanos.Add(-int64(time.Since(began))) }
+
+// most notes the bytes that an execution held at once.
+func (f *figures) most(x *execution) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for {
+		old := f.held.Load()
+		if int64(x.most) <= old || f.held.CompareAndSwap(old, int64(x.most)) {
+			return
+		}
+	}
+}
+
+// into measures a sink of the stage itself.
+func (f *figures) into(x *execution, s sink) sink {
+	return sink{push: func(t *Tuple) error {
+		defer f.since(time.Now())
+		return s.push(t)
+	}, end: func() error {
+		defer f.most(x)
+		defer f.since(time.Now())
+		return s.end()
+	}}
+}
+
+// out counts the rows of the stage, whose time ends where the next sink begins.
+func (f *figures) out(next sink) sink {
+	return sink{push: func(t *Tuple) error {
+		f.rows.Add(1)
+		defer f.except(time.Now())
+		return next.push(t)
+	}, end: func() error {
+		defer f.except(time.Now())
+		return next.end()
+	}}
+}
+
+func (f *figures) counted(rows iter.Seq2[*query.Row, error]) iter.Seq2[*query.Row, error] {
+	return func(yield func(*query.Row, error) bool) {
+		for row, err := range rows {
+			f.read.Add(1)
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
 }

@@ -3,10 +3,13 @@ package run
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -134,4 +137,103 @@ func indented(lines []string) []string {
 		lines[i] = "  " + line
 	}
 	return lines
+}
+
+// analyzed runs the query and emits the lines of EXPLAIN with figures.
+func (r *Runner) analyzed(ctx context.Context, tables Tables, emit func([]any) error) error {
+	own, plan := *r, *r.plan
+	plan.Explain, own.plan = false, &plan
+	a := &analysis{plans: map[any][]*figures{}}
+	own.analysis = a
+	count := func([]any) error { a.rows++; return nil }
+	began := time.Now()
+	var err error
+	if plan.Stream {
+		f := a.of(&plan, 0)
+		err = own.emitWanted(ctx, countedTable{tables(plan.Table), f}, func([]any) error { f.rows.Add(1); return count(nil) })
+		f.since(began)
+	} else {
+		err = own.Run(ctx, tables, count)
+	}
+	if err != nil {
+		return err
+	}
+	a.took = time.Since(began)
+	return own.explained(ctx, emit)
+}
+
+// A countedTable counts the rows that are read.
+type countedTable struct {
+	Table
+	f *figures
+}
+
+func (c countedTable) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
+	return c.f.counted(c.Table.ReadRows(ctx, opts...))
+}
+
+// figured adds the figures of a stage below its first line.
+func (r *Runner) figured(lines []string, stage int) []string {
+	if r.analysis == nil || len(lines) == 0 {
+		return lines
+	}
+	f := r.analysis.of(r.plan, stage)
+	rows := f.rows.Load()
+	if stage == 0 && r.plan.From == nil && r.plan.Table != "" {
+		rows = f.read.Load()
+	}
+	text := "  " + plural(int(rows), "row") + " in " + time.Duration(max(0, f.nanos.Load())).Round(time.Microsecond).String()
+	if n := f.held.Load(); n > 0 {
+		text += ", " + bytesText(n) + " held"
+	}
+	if n := f.disk.Load(); n > 0 {
+		text += ", " + bytesText(n) + " on disk"
+	}
+	return append([]string{lines[0], text}, lines[1:]...)
+}
+
+// bytesText is a number of bytes for people.
+func bytesText(n int64) string {
+	for _, unit := range []string{"bytes", "KiB", "MiB"} {
+		if n < 10_000 {
+			return fmt.Sprint(n, " ", unit)
+		}
+		n /= 1024
+	}
+	return fmt.Sprint(n, " GiB")
+}
+
+// explained says how the query is answered.
+func (q *Query) explained(r *Runner, t *Tuple) (lines []string) {
+	plan, how := q.Plan, "once its value is needed"
+	switch {
+	case q.Held != nil && q.ByKey:
+		how = "read by key for each row around it, and held by " + plural(len(q.Keys), "value") + " after 10,000"
+	case q.Held != nil:
+		plan, how = q.Held, "held by "+plural(len(q.Keys), "value")+" of the row around it"
+	case q.ByKey:
+		how = "read by key for each row around it"
+	case len(q.Outer) > 0:
+		how = "run for each row around it"
+	}
+	if r.analysis != nil {
+		of := &r.analysis.queries.of[q.At]
+		if runs := of.runs.Load(); len(q.Outer) > 0 && (q.Held == nil || runs > 0) {
+			how += ", and ran for " + plural(int(runs), "row")
+		}
+		if h := of.held.Load(); h != nil {
+			plan = q.Held
+			how += ", and held " + plural(len(h.byKey), "answer")
+		}
+	}
+	lines = append(lines, how+":")
+	alone := &Tuple{call: &call{ctx: t.call.ctx, known: newConstants(plan.Size)}}
+	return append(lines, indented(r.of(plan).explanation(alone))...)
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
 }

@@ -26,13 +26,6 @@ type Join struct {
 	InMemory bool
 }
 
-// A JoinKey is an expression of the rows of the left side and one of those of the right side,
-// which must be equal. Float says that they are compared as FLOAT64.
-type JoinKey struct {
-	Left, Right Eval
-	Float       bool
-}
-
 const (
 	smallBytes = 4 << 20 // of a left side that is held
 	joinedOnce = 1024    // pairs between two looks at the context

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 
@@ -47,6 +48,41 @@ type Plan struct {
 	Size     Size
 	Queries  []*Query // in expressions, by their numbers
 }
+
+// A Query is a query in an expression. It has one answer for all rows, or one for those that
+// give it the same values: of a table that is made once, or by a run for these values. Answers
+// of runs are kept within a bound.
+type Query struct {
+	At     int // its number among the queries of the plan
+	Kind   QueryKind
+	Float  bool              // its values, which are looked for, are compared as FLOAT64
+	Placed func(error) error // gives an error its place; nil stays nil
+
+	Plan  *Plan  // nil: only Held answers
+	Outer []Eval // the values that Plan takes of the row around; none: it runs once
+	Known bool   // they can be looked for
+	ByKey bool   // Plan reads few rows, by their keys
+
+	// Held has the rows for all rows around, or is nil: Columns values, and then those of Keys,
+	// whose left sides are of the row around. Limit and Offset, which may be nil, are for each of
+	// these. Alone says that there is a row where the others have none, as without GROUP BY, and
+	// Having that a last value must be TRUE for a row to count.
+	Held          *Plan
+	Keys          []JoinKey
+	Columns       int
+	Limit, Offset Eval
+	Alone, Having bool
+}
+
+// A QueryKind says what a query in an expression is taken for.
+type QueryKind uint8
+
+const (
+	QueryValue  QueryKind = iota // of its only row
+	QueryArray                   // of all rows
+	QueryExists                  // whether there is a row
+	QueryIn                      // what is looked for
+)
 
 // A Condition is one on the rows of a table.
 type Condition struct {
@@ -357,6 +393,43 @@ func (r *Runner) Run(ctx context.Context, tables Tables, emit func([]any) error)
 	return r.rows(x, tables, nil, emit)
 }
 
+// running are the queries in expressions of a run of the plan; nil: it has none.
+func (r *Runner) running(x *execution, tables Tables) *running {
+	if len(r.plan.Queries) == 0 {
+		return nil
+	}
+	own := func(at int, held bool, x *execution) *Runner {
+		p := r.plan.Queries[at].Plan
+		if held {
+			p = r.plan.Queries[at].Held
+		}
+		part := r.of(p)
+		part.known = x.known
+		return part
+	}
+	return &running{x: x, of: make([]queried, len(r.plan.Queries)), rows: func(at int, held bool, x *execution, emit func([]any) error) error {
+		return own(at, held, x).rows(x, tables, nil, emit)
+	}, nothing: func(at int, x *execution, emit func([]any) error) error {
+		return own(at, true, x).ofNothing(x, emit)
+	}}
+}
+
+// ofNothing passes on the rows of a plan whose last groups are of no row, with keys that are NULL.
+func (r *Runner) ofNothing(x *execution, emit func([]any) error) error {
+	for i, s := range slices.Backward(r.plan.Steps) {
+		if s.groups == nil {
+			continue
+		}
+		row, err := s.groups.newGroup(x, make([]any, len(s.groups.Keys))).row(x)
+		if err != nil {
+			return err
+		}
+		next := r.sinks(x, r.plan.Steps[i+1:], emit)
+		return finished(next.push(row), next)
+	}
+	return nil
+}
+
 // Tables are the tables of a query by their names in it, as [Table] values.
 type Tables func(name string) Table
 
@@ -382,7 +455,7 @@ func (r *Runner) part(p *Plan, x *execution, tables Tables, within []cf.Range, e
 	defer func() { own.release(own.held) }()
 	if r.analysis != nil {
 		var done func()
-		emit, done = r.apart(emit)
+		emit, done = r.analysis.apart(r.plan, emit)
 		defer done()
 	}
 	err = r.of(p).rows(own, tables, within, func(values []any) error {
@@ -403,7 +476,7 @@ func (r *Runner) rows(x *execution, tables Tables, within []cf.Range, emit func(
 		}, end: next.end}
 		if r.analysis != nil {
 			var done func()
-			_, first, done = r.source(nil, first)
+			_, first, done = r.analysis.source(r.plan, nil, first)
 			defer done()
 		}
 		return finished(r.plan.From.feed(r, x, tables, first), next)
@@ -454,6 +527,14 @@ func (r *Runner) sinks(x *execution, steps []Step, emit func([]any) error) sink 
 	return next
 }
 
+// stage is the sink of a step.
+func (r *Runner) stage(x *execution, i int, next sink) sink {
+	if r.analysis == nil {
+		return r.plan.Steps[i].run(x, next)
+	}
+	return r.analysis.stage(r.plan, i+1, r.plan.Steps[i].run, x, next)
+}
+
 // rowsOf reads the rows that may be wanted; it is nil for a query without a table.
 func (r *Runner) rowsOf(x *execution, t Table, within []cf.Range) iter.Seq2[*query.Row, error] {
 	if r.plan.Table == "" {
@@ -470,7 +551,7 @@ func (r *Runner) rowsOf(x *execution, t Table, within []cf.Range) iter.Seq2[*que
 func (r *Runner) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink, lent bool) error {
 	if r.analysis != nil {
 		var done func()
-		rows, next, done = r.source(rows, next)
+		rows, next, done = r.analysis.source(r.plan, rows, next)
 		defer done()
 	}
 	if rows == nil {

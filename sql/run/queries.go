@@ -4,48 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/sql/value"
-)
-
-// A Query is a query in an expression. It has one answer for all rows, or one for those that
-// give it the same values: of a table that is made once, or by a run for these values. Answers
-// of runs are kept within a bound.
-type Query struct {
-	At     int // its number among the queries of the plan
-	Kind   QueryKind
-	Float  bool              // its values, which are looked for, are compared as FLOAT64
-	Placed func(error) error // gives an error its place; nil stays nil
-
-	Plan  *Plan  // nil: only Held answers
-	Outer []Eval // the values that Plan takes of the row around; none: it runs once
-	Known bool   // they can be looked for
-	ByKey bool   // Plan reads few rows, by their keys
-
-	// Held has the rows for all rows around, or is nil: Columns values, and then those of Keys,
-	// whose left sides are of the row around. Limit and Offset, which may be nil, are for each of
-	// these. Alone says that there is a row where the others have none, as without GROUP BY, and
-	// Having that a last value must be TRUE for a row to count.
-	Held          *Plan
-	Keys          []JoinKey
-	Columns       int
-	Limit, Offset Eval
-	Alone, Having bool
-}
-
-// A QueryKind says what a query in an expression is taken for.
-type QueryKind uint8
-
-const (
-	QueryValue  QueryKind = iota // of its only row
-	QueryArray                   // of all rows
-	QueryExists                  // whether there is a row
-	QueryIn                      // what is looked for
 )
 
 var (
@@ -60,75 +22,6 @@ const (
 	maxAnswers  = 16 << 20 // bytes of the answers of runs that are kept
 	answerBytes = 160      // of an answer without its values
 )
-
-// A running is the queries in expressions of a run.
-type running struct {
-	x       *execution
-	rows    func(p *Plan, x *execution, emit func([]any) error) error
-	nothing func(p *Plan, x *execution, emit func([]any) error) error // the rows of p if its last groups are of no row
-	of      []queried
-}
-
-// A queried is the answers of a query.
-type queried struct {
-	making  sync.Mutex // the table, or the only answer
-	held    atomic.Pointer[heldAnswers]
-	spoiled atomic.Bool // the table could not be made
-	runs    atomic.Int64
-
-	mu   sync.Mutex // of what follows
-	kept map[string]*answer
-	size int // bytes
-}
-
-// A heldAnswers is the answers by the values of the keys.
-type heldAnswers struct {
-	byKey map[string]*answer
-	other *answer
-}
-
-// An answer is made of the rows of a query.
-type answer struct {
-	value any             // of a query as a value
-	set   map[string]bool // of IN: its values as keys
-	null  bool            // and whether NULL is one
-	some  bool            // there is a row
-	rows  uint64          // LIMIT counts them
-	err   error           // for a row around that needs it
-}
-
-// running are the queries in expressions of a run of the plan; nil: it has none.
-func (r *Runner) running(x *execution, tables Tables) *running {
-	if len(r.plan.Queries) == 0 {
-		return nil
-	}
-	own := func(p *Plan, x *execution) *Runner {
-		part := r.of(p)
-		part.known = x.known
-		return part
-	}
-	return &running{x: x, of: make([]queried, len(r.plan.Queries)), rows: func(p *Plan, x *execution, emit func([]any) error) error {
-		return own(p, x).rows(x, tables, nil, emit)
-	}, nothing: func(p *Plan, x *execution, emit func([]any) error) error {
-		return own(p, x).ofNothing(x, emit)
-	}}
-}
-
-// ofNothing passes on the rows of a plan whose last groups are of no row, with keys that are NULL.
-func (r *Runner) ofNothing(x *execution, emit func([]any) error) error {
-	for i, s := range slices.Backward(r.plan.Steps) {
-		if s.groups == nil {
-			continue
-		}
-		row, err := s.groups.newGroup(x, make([]any, len(s.groups.Keys))).row(x)
-		if err != nil {
-			return err
-		}
-		next := r.sinks(x, r.plan.Steps[i+1:], emit)
-		return finished(next.push(row), next)
-	}
-	return nil
-}
 
 // in is the call in another context.
 func (c *call) in(ctx context.Context) *call {
@@ -239,7 +132,7 @@ func (q *Query) run(kept *execution, in *running, around []any) (*answer, error)
 		x.release(x.held)
 	}()
 	a := &answer{}
-	err := in.rows(q.Plan, x, func(values []any) error { return q.take(kept, a, values) })
+	err := in.rows(q.At, false, x, func(values []any) error { return q.take(kept, a, values) })
 	return a, ended(err)
 }
 
@@ -347,7 +240,7 @@ func (q *Query) hold(c *call, kept *execution, in *running) (*heldAnswers, error
 		return ended(q.take(kept, a, values[:q.Columns]))
 	}
 	var key []byte
-	err = in.rows(q.Held, x, func(values []any) (err error) {
+	err = in.rows(q.At, true, x, func(values []any) (err error) {
 		var ok bool
 		if key, ok, err = joinKey(q.Keys, true, key[:0], x.tuple(values)); !ok || err != nil {
 			return err
@@ -363,29 +256,9 @@ func (q *Query) hold(c *call, kept *execution, in *running) (*heldAnswers, error
 		return put(a, values)
 	})
 	if err == nil && q.Alone {
-		err = in.nothing(q.Held, x, func(values []any) error { return put(h.other, values) })
+		err = in.nothing(q.At, x, func(values []any) error { return put(h.other, values) })
 	}
 	return h, err
-}
-
-// joinKey appends the values of one side of keys; ok is false if they equal no others: one is
-// NULL or NaN.
-func joinKey(keys []JoinKey, right bool, dst []byte, t *Tuple) (_ []byte, ok bool, err error) {
-	for _, k := range keys {
-		eval := k.Left
-		if right {
-			eval = k.Right
-		}
-		v, err := eval(t)
-		if v == nil || err != nil || value.IsNaN(v) {
-			return dst, false, err
-		}
-		if k.Float {
-			v = value.ToFloat(v)
-		}
-		dst = value.AppendKey(dst, v)
-	}
-	return dst, true, nil
 }
 
 // Value is the value of the query as a value, ARRAY or EXISTS.
@@ -444,39 +317,4 @@ func (q *Query) RowKeys(t *Tuple) (ranges []cf.Range, ok bool) {
 	}
 	slices.SortFunc(ranges, func(a, b cf.Range) int { return strings.Compare(a.Start, b.Start) })
 	return ranges, true
-}
-
-// explained says how the query is answered.
-func (q *Query) explained(r *Runner, t *Tuple) (lines []string) {
-	plan, how := q.Plan, "once its value is needed"
-	switch {
-	case q.Held != nil && q.ByKey:
-		how = "read by key for each row around it, and held by " + plural(len(q.Keys), "value") + " after 10,000"
-	case q.Held != nil:
-		plan, how = q.Held, "held by "+plural(len(q.Keys), "value")+" of the row around it"
-	case q.ByKey:
-		how = "read by key for each row around it"
-	case len(q.Outer) > 0:
-		how = "run for each row around it"
-	}
-	if r.analysis != nil {
-		of := &r.analysis.queries.of[q.At]
-		if runs := of.runs.Load(); len(q.Outer) > 0 && (q.Held == nil || runs > 0) {
-			how += ", and ran for " + plural(int(runs), "row")
-		}
-		if h := of.held.Load(); h != nil {
-			plan = q.Held
-			how += ", and held " + plural(len(h.byKey), "answer")
-		}
-	}
-	lines = append(lines, how+":")
-	alone := &Tuple{call: &call{ctx: t.call.ctx, known: newConstants(plan.Size)}}
-	return append(lines, indented(r.of(plan).explanation(alone))...)
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -122,7 +121,11 @@ func (s *sorter) toDisk() (err error) {
 
 // written counts bytes of the file for EXPLAIN ANALYZE.
 func (s *sorter) written(n int64) {
-	for x := cmp.Or(s.of, s.x); x != nil; x = x.parent {
+	x := s.of
+	if x == nil {
+		x = s.x
+	}
+	for ; x != nil; x = x.parent {
 		if x.figures != nil {
 			x.figures.disk.Add(n)
 			return

@@ -191,3 +191,30 @@ func (t *Tuple) Message(of value.Type, encoded []byte) (protoreflect.Message, er
 	}
 	return m, err
 }
+
+// A JoinKey is an expression of the rows of the left side and one of those of the right side,
+// which must be equal. Float says that they are compared as FLOAT64.
+type JoinKey struct {
+	Left, Right Eval
+	Float       bool
+}
+
+// joinKey appends the values of one side of keys; ok is false if they equal no others: one is
+// NULL or NaN.
+func joinKey(keys []JoinKey, right bool, dst []byte, t *Tuple) (_ []byte, ok bool, err error) {
+	for _, k := range keys {
+		eval := k.Left
+		if right {
+			eval = k.Right
+		}
+		v, err := eval(t)
+		if v == nil || err != nil || value.IsNaN(v) {
+			return dst, false, err
+		}
+		if k.Float {
+			v = value.ToFloat(v)
+		}
+		dst = value.AppendKey(dst, v)
+	}
+	return dst, true, nil
+}
