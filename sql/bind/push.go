@@ -97,7 +97,7 @@ func (w *pusher) into(b *parse.Block, alias string, names []string, parts []*par
 		return b, parts
 	}
 	s := *b.Stages[0]
-	if s.Kind != parse.SelectStage || s.Grouped || s.Having != nil || s.Limit != nil || s.Sealed {
+	if s.Kind != parse.SelectStage || s.Grouped || s.Having != nil || s.Limit != nil || s.Sealed || !ofOneRow(&s) {
 		return b, parts
 	}
 	columns := map[string]*parse.Node{} // nil: it cannot be taken
@@ -159,6 +159,27 @@ func (w *pusher) starColumns(from *parse.From, columns map[string]*parse.Node) {
 			columns[lower] = &parse.Node{Op: parse.OpName, Pos: from.Pos, Text: name}
 		}
 	}
+}
+
+// ofOneRow reports whether all expressions of a stage are of one row, or one group: nothing in
+// them, such as a window, is of others, whose number a condition changes.
+func ofOneRow(s *parse.Stage) bool {
+	others := false
+	seen := map[*parse.Node]bool{}
+	s.EachNode(func(n *parse.Node) {
+		others = others || anyNode(n, seen, func(n *parse.Node) bool {
+			switch n.Op {
+			case parse.OpLiteral, parse.OpNull, parse.OpBool, parse.OpParam, parse.OpName, parse.OpIndex, parse.OpField, parse.OpFields,
+				parse.OpCall, parse.OpCast, parse.OpSafeCast, parse.OpArray, parse.OpStruct, parse.OpNegate, parse.OpCompare, parse.OpIs,
+				parse.OpIn, parse.OpBetween, parse.OpInArray, parse.OpSame, parse.OpLike, parse.OpNot, parse.OpAnd, parse.OpOr,
+				parse.OpBinary, parse.OpComplement, parse.OpSwitch, parse.OpCase, parse.OpStar, parse.OpInterval, parse.OpLambda,
+				parse.OpQuery, parse.OpInQuery, parse.OpExists:
+				return false
+			}
+			return true
+		})
+	})
+	return !others
 }
 
 // repeats reports whether an expression is easily computed again: a name or a part of one, and a

@@ -136,7 +136,7 @@ func (p *planner) holdable(n *parse.Node, kind run.QueryKind) *holding {
 	if len(b.Stages) != 1 || b.Stages[0].Kind != parse.SelectStage || b.From.Set != nil || b.From.Unpack != nil || b.From.Sealed {
 		return nil
 	}
-	if b.From.Table == "" && b.From.Of == nil {
+	if b.From.Table == "" && b.From.Of == nil || !ofOneRow(b.Stages[0]) {
 		return nil
 	}
 	find := w.finding()
