@@ -35,6 +35,7 @@ func listed() []builtin {
 		{name: "TO_FLOAT64", text: "TO_FLOAT64(BYTES) FLOAT64", compile: compileNumber},
 		{name: "GREATEST", text: "GREATEST(T, …) T", compile: compileExtremeOf},
 		{name: "LEAST", text: "LEAST(T, …) T", compile: compileExtremeOf},
+		{name: "GROUPING", text: "GROUPING(T) INT64", compile: compileGrouping, neverSafe: true},
 		{name: "RAND", text: "RAND() FLOAT64", compile: compileRandom, unsteady: true},
 		{name: "HLL_COUNT.EXTRACT", text: "HLL_COUNT.EXTRACT(BYTES) INT64", compile: compileHLLExtract},
 

@@ -16,6 +16,8 @@ type grouping struct {
 	keys   []*expr
 	aggs   []*aggregate
 	slots  map[int]*expr // by the number of a key or an aggregate call
+	at     map[int]int   // of the keys, by their numbers
+	sets   []uint64      // bits of the keys of each grouping set; nil: there are none
 	numbering
 }
 
@@ -141,7 +143,7 @@ func (g *numbering) number(p *planner, n *parse.Node) int {
 
 // group begins a grouping: from now on expressions are of groups.
 func (p *planner) group(keys []*parse.Node) error {
-	g := &grouping{before: p.scope, slots: map[int]*expr{}, numbering: newNumbering()}
+	g := &grouping{before: p.scope, slots: map[int]*expr{}, at: map[int]int{}, numbering: newNumbering()}
 	for _, n := range keys {
 		e, err := p.compile(n)
 		if err != nil {
@@ -150,7 +152,11 @@ func (p *planner) group(keys []*parse.Node) error {
 		if !e.typ.Groupable() {
 			return p.Errorf(n.Pos, "%s cannot be grouped", e.typ)
 		}
-		g.slots[g.number(p, n)] = slotExpr(e.typ, len(g.keys))
+		id := g.number(p, n)
+		if _, twice := g.at[id]; twice {
+			continue
+		}
+		g.at[id], g.slots[id] = len(g.keys), slotExpr(e.typ, len(g.keys))
 		g.keys = append(g.keys, e)
 	}
 	p.scope.groups = g

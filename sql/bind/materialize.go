@@ -97,6 +97,8 @@ func (q *Query) formOfView(r *registry) (*parse.Stage, error) {
 	switch {
 	case s.Distinct:
 		return nil, refuse(s.Pos, "SELECT DISTINCT")
+	case s.GroupAll || s.Sets != nil:
+		return nil, refuse(s.Pos, "GROUP BY ALL and grouping sets")
 	case s.Having != nil:
 		return nil, refuse(s.Having.Pos, "HAVING")
 	case s.Limit != nil:

@@ -248,12 +248,19 @@ func compileSelect(p *planner, s *parse.Stage) error {
 	for _, o := range s.Order {
 		grouped = grouped || p.functions.hasAggregate(o.Expr)
 	}
+	if s.GroupAll {
+		of, err := p.spelledOut(s)
+		if err != nil {
+			return err
+		}
+		s = of
+	}
 	if grouped {
 		keys, err := groupKeys(p, s)
 		if err != nil {
 			return err
 		}
-		if err := p.group(keys); err != nil {
+		if err := p.groupBy(s, keys); err != nil {
 			return err
 		}
 	}
@@ -303,6 +310,9 @@ func compileSelect(p *planner, s *parse.Stage) error {
 // groupKeys are the keys of GROUP BY: expressions, the names of columns of the
 // result, or their numbers.
 func groupKeys(p *planner, s *parse.Stage) (keys []*parse.Node, err error) {
+	if s.GroupAll {
+		return p.inferredKeys(s)
+	}
 	for _, k := range s.Group {
 		n := k.Expr
 		if n == nil {
@@ -406,7 +416,7 @@ func compileAggregateStage(p *planner, s *parse.Stage) error {
 			return p.Errorf(k.Pos, "GROUP BY takes expressions without aggregate functions")
 		}
 	}
-	if err := p.group(keys); err != nil {
+	if err := p.groupBy(s, keys); err != nil {
 		return err
 	}
 	all, err := p.outputs(append(slices.Clone(s.Group), s.Columns...))

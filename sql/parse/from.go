@@ -248,7 +248,7 @@ func (p *parser) pipe() (s *Stage, err error) {
 			}
 		}
 		if p.accept("GROUP", "BY") {
-			s.Group, err = p.columns()
+			err = p.groupBy(s, false)
 		}
 	case p.peek().is("ORDER"):
 		s.Kind = OrderStage

@@ -407,8 +407,8 @@ func (p *parser) selection(s *Stage, from *From) (err error) {
 			return err
 		}
 	}
-	if s.Grouped = p.accept("GROUP", "BY"); s.Grouped {
-		if s.Group, err = p.columns(); err != nil {
+	if p.accept("GROUP", "BY") {
+		if err := p.groupBy(s, true); err != nil {
 			return err
 		}
 	}

@@ -143,6 +143,10 @@ type Stage struct {
 	Where    *Node
 	Grouped  bool
 	Group    []Column
+	// Sets are the grouping sets, by the numbers of keys in Group; nil: one of all keys. With
+	// GroupAll the keys are those columns that have no aggregate function.
+	Sets     [][]int
+	GroupAll bool
 	Having   *Node
 	Order    []Order
 	Limit    *Node // nil: all
