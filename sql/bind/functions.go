@@ -124,6 +124,7 @@ var operators = map[parse.Operator]compiler{
 	parse.OpBetween: compileBetween, parse.OpArray: compileArray, parse.OpStruct: compileStruct, parse.OpIs: compileIs,
 	parse.OpSame: compileSame, parse.OpNot: compileNot, parse.OpLike: compileLike, parse.OpAnd: compileJunction, parse.OpOr: compileJunction,
 	parse.OpQuery: compileQuery, parse.OpInQuery: compileInQuery, parse.OpExists: compileExists,
+	parse.OpSample: compileSample,
 }
 
 // allFunctions is the registry of all functions and operators.

@@ -400,8 +400,10 @@ func compileWhere(p *planner, n *parse.Node) error {
 	if err != nil {
 		return err
 	}
-	if len(p.plan.Steps) == 0 && p.where == nil && p.scope.table {
-		p.where = e
+	if of := p.where; len(p.plan.Steps) == 0 && p.scope.table && (of == nil || p.sampled) {
+		if p.where, p.sampled = e, n.Op == parse.OpSample; of != nil {
+			p.where = joint(p, parse.OpAnd, []*expr{of, e})
+		}
 		return nil
 	}
 	p.plan.Steps = append(p.plan.Steps, run.Filter(e.eval))

@@ -130,7 +130,7 @@ var codes = []declaration{
 	}},
 }
 
-func farm(v []any) (any, error) { return int64(fingerprint([]byte(value.TextOf(v[0])))), nil }
+func farm(v []any) (any, error) { return int64(Fingerprint([]byte(value.TextOf(v[0])))), nil }
 
 func hashed(sum func([]byte) []byte) func([]any) (any, error) {
 	return func(v []any) (any, error) { return sum([]byte(value.TextOf(v[0]))), nil }

@@ -12,9 +12,9 @@ const (
 	farm2 uint64 = 0x9ae16a3b2f90404f
 )
 
-// fingerprint is Fingerprint64 of FarmHash. Its values never change: rows may have them.
+// Fingerprint is Fingerprint64 of FarmHash. Its values never change: rows may have them.
 // https://github.com/google/farmhash
-func fingerprint(s []byte) uint64 {
+func Fingerprint(s []byte) uint64 {
 	n := uint64(len(s))
 	switch {
 	case n <= 16:

@@ -25,7 +25,7 @@ func TestFingerprintIsThatOfFarmHash(t *testing.T) {
 		{129, 0xecb25d796437d25b},
 		{300, 0x8c2ca66606a47410},
 	} {
-		if got := fingerprint(text[:q.n]); got != q.want {
+		if got := Fingerprint(text[:q.n]); got != q.want {
 			t.Errorf("the fingerprint of %d bytes is %#x, want %#x", q.n, got, q.want)
 		}
 	}

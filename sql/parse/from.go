@@ -128,10 +128,15 @@ func (p *parser) source(f *From, first bool) (err error) {
 		if err := p.expect(")"); err != nil {
 			return err
 		}
-		f.Alias, err = p.alias("an alias")
+		if f.Alias, err = p.alias("an alias"); err != nil {
+			return err
+		}
+		return p.sample(f)
+	}
+	if err := p.table(f); err != nil {
 		return err
 	}
-	return p.table(f)
+	return p.sample(f)
 }
 
 func (p *parser) table(f *From) error {

@@ -196,17 +196,25 @@ func (l *lexer) literal(prefix string) error {
 		kind = BytesToken
 	}
 	body := l.text[l.at+len(prefix):]
-	quote := body[0]
+	quote := body[:1]
+	if triple := strings.Repeat(quote, 3); strings.HasPrefix(body, triple) {
+		quote = triple // it may have lines and quotes within
+	}
 	var value []byte
-	for i := 1; i < len(body); {
+	for i := len(quote); i < len(body); {
 		switch c := body[i]; {
-		case c == quote:
+		case strings.HasPrefix(body[i:], quote):
 			if kind == StringToken && !utf8.Valid(value) {
 				return l.Errorf(l.at, "Syntax error: the string is not valid UTF-8; b'…' has any bytes")
 			}
-			l.add(kind, len(prefix)+i+1, string(value))
+			l.add(kind, len(prefix)+i+len(quote), string(value))
 			return nil
-		case c == '\n':
+		case c == '\r' && len(quote) == 3: // each end of a line is a line feed, as in GoogleSQL
+			value = append(value, '\n')
+			if i++; strings.HasPrefix(body[i:], "\n") {
+				i++
+			}
+		case c == '\n' && len(quote) == 1:
 			return l.Errorf(l.at, "Syntax error: the literal does not end on its line")
 		case c != '\\' || i+1 == len(body):
 			value = append(value, c)

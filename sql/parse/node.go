@@ -58,4 +58,5 @@ const (
 	OpQuery    // the value of a query in brackets, or after ARRAY, which is Text then
 	OpInQuery  // IN with a query
 	OpExists
+	OpSample // of TABLESAMPLE: a percentage, and the number of REPEATABLE if there is one
 )

@@ -84,7 +84,7 @@ func (p *parser) part(what string) (token, error) {
 // alias takes a name with or without AS before it; it is empty when there is no name.
 func (p *parser) alias(what string) (string, error) {
 	t := p.peek()
-	if !p.accept("AS") && (!p.atName() || t.is("OFFSET") || t.is("ON") || t.is("USING") || t.is("INTERSECT")) {
+	if !p.accept("AS") && (!p.atName() || t.is("OFFSET") || t.is("ON") || t.is("USING") || t.is("INTERSECT") || t.is("TABLESAMPLE")) {
 		return "", nil
 	}
 	t, err := p.name(what)
