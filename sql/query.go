@@ -152,7 +152,11 @@ func (q *Query) TableNotFound(table string, known []string) error {
 // ForBigtable is an error if Bigtable would refuse the query for a part that only smolwc has,
 // such as a join.
 func (q *Query) ForBigtable() error {
-	if b := q.bound.Parsed.Beyond; b != nil {
+	b := q.bound.Parsed.Beyond
+	if b == nil {
+		b = q.bound.Beyond()
+	}
+	if b != nil {
 		return q.bound.Parsed.Errorf(b.Pos, "Bigtable does not have %s, and this server takes queries of Bigtable only", b.What)
 	}
 	return nil

@@ -103,11 +103,13 @@ func TestTripleQuotedLiterals(t *testing.T) {
 // Bigtable does not have these parts.
 func TestQueriesBeyondBigtable(t *testing.T) {
 	for text, want := range map[string]string{
-		"SELECT 1 FROM t GROUP BY ALL":                   "GROUP BY ALL",
-		"SELECT 1 FROM t GROUP BY ROLLUP(_key)":          "ROLLUP",
-		"SELECT 1 FROM t GROUP BY CUBE(_key)":            "CUBE",
-		"SELECT 1 FROM t GROUP BY GROUPING SETS (_key)":  "GROUPING SETS",
-		"SELECT 1 FROM t TABLESAMPLE SYSTEM (1 PERCENT)": "TABLESAMPLE",
+		"SELECT 1 FROM t GROUP BY ALL":                                         "GROUP BY ALL",
+		"SELECT 1 FROM t GROUP BY ROLLUP(_key)":                                "ROLLUP",
+		"SELECT 1 FROM t GROUP BY CUBE(_key)":                                  "CUBE",
+		"SELECT 1 FROM t GROUP BY GROUPING SETS (_key)":                        "GROUPING SETS",
+		"SELECT 1 FROM t TABLESAMPLE SYSTEM (1 PERCENT)":                       "TABLESAMPLE",
+		"SELECT 1 FROM t WHERE _key IN (b'a', CAST(GENERATE_UUID() AS BYTES))": "GENERATE_UUID",
+		"SELECT COUNT(*) FROM t GROUP BY SAFE.EDIT_DISTANCE('a', 'b')":         "SAFE.EDIT_DISTANCE",
 	} {
 		q, err := sql.Parse(text)
 		if err != nil {

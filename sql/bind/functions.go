@@ -14,6 +14,9 @@ import (
 // noDatetime says why there is no CURRENT_TIME and no CURRENT_DATETIME.
 const noDatetime = "there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is this moment"
 
+// noJSON says why there is no PARSE_JSON and no TO_JSON.
+const noJSON = "there is no JSON type; the functions of JSON take a STRING, and TO_JSON_STRING makes one"
+
 // listed are the functions that are not only forms of package function. Messages list
 // functions in this order.
 func listed() []builtin {
@@ -30,6 +33,8 @@ func listed() []builtin {
 		{name: "TO_JSON_STRING", text: "TO_JSON_STRING(value [, BOOL]) STRING", compile: compileToJSON},
 		{name: "STARTS_WITH", text: "STARTS_WITH(STRING, STRING) BOOL; STARTS_WITH(BYTES, BYTES) BOOL", compile: compileAffix},
 		{name: "ENDS_WITH", text: "ENDS_WITH(STRING, STRING) BOOL; ENDS_WITH(BYTES, BYTES) BOOL", compile: compileAffix},
+		{name: "CONTAINS_SUBSTR", text: "CONTAINS_SUBSTR(value, STRING) BOOL", compile: compileContains},
+		{name: "RANGE_BUCKET", text: "RANGE_BUCKET(T, ARRAY<T>) INT64", compile: compileRangeBucket},
 		{name: "TO_INT64", text: "TO_INT64(BYTES) INT64", compile: compileNumber},
 		{name: "TO_FLOAT32", text: "TO_FLOAT32(BYTES) FLOAT32", compile: compileNumber},
 		{name: "TO_FLOAT64", text: "TO_FLOAT64(BYTES) FLOAT64", compile: compileNumber},
@@ -45,7 +50,9 @@ func listed() []builtin {
 		{name: "CURRENT_DATE", text: "CURRENT_DATE([STRING]) DATE", compile: compileCurrent, bare: true, unsteady: true},
 		{name: "CURRENT_TIME", bare: true, unsteady: true, instead: noDatetime},
 		{name: "CURRENT_DATETIME", bare: true, unsteady: true, instead: noDatetime},
-		{name: "GENERATE_UUID", unsteady: true},
+		{name: "GENERATE_UUID", text: "GENERATE_UUID() STRING", compile: compileUUID, unsteady: true},
+		{name: "PARSE_JSON", instead: noJSON},
+		{name: "TO_JSON", instead: noJSON},
 		{name: "SESSION_USER", unsteady: true},
 
 		{name: "ARRAY_LENGTH", text: "ARRAY_LENGTH(ARRAY<T>) INT64", compile: compileArrayLength},

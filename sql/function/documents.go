@@ -87,12 +87,15 @@ func compact(raw []byte) string {
 }
 
 // found is the part of a document at a path, nil when there is no such part.
-func found(v []any) (json.RawMessage, error) {
+func found(v []any) (json.RawMessage, error) { return foundBy(v, steps) }
+
+// foundBy is found for paths that are read by a function.
+func foundBy(v []any, read func(path string) ([]pathStep, error)) (json.RawMessage, error) {
 	path := "$"
 	if len(v) == 2 {
 		path = v[1].(string)
 	}
-	steps, err := steps(path)
+	steps, err := read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -47,12 +47,12 @@ var byName = sync.OnceValue(func() map[string][]*Function {
 		f.call = call
 		all[f.Name] = append(all[f.Name], f)
 	}
-	for _, list := range [][]declaration{texts, numbers, documents, times, angles, codes, codings, series} {
+	for _, list := range [][]declaration{texts, numbers, documents, extracts, times, buckets, angles, codes, codings, series} {
 		for _, d := range list {
 			add(d.signature, func(_ context.Context, args []any) (any, error) { return d.call(args) })
 		}
 	}
-	for _, d := range patterns {
+	for _, d := range slices.Concat(patterns, distances) {
 		add(d.signature, d.call)
 	}
 	for _, d := range ofBytes(all) {

@@ -465,6 +465,9 @@ func (p *parser) extract(pos int) (*Node, error) {
 	return &Node{Op: OpCall, Pos: pos, Text: "EXTRACT", Args: args}, p.expect(")")
 }
 
+// lastNames are what the last arguments of functions may have before them, with =>.
+var lastNames = map[string]string{"EDIT_DISTANCE": "MAX_DISTANCE"}
+
 // list reads the arguments of a function, the elements of an array or the fields
 // of a struct, which alone may have names.
 func (p *parser) list(n *Node, end string) error {
@@ -472,6 +475,9 @@ func (p *parser) list(n *Node, end string) error {
 		return nil
 	}
 	for {
+		if name := lastNames[strings.TrimPrefix(n.Text, "SAFE.")]; n.Op == OpCall && name != "" {
+			p.accept(name, "=>")
+		}
 		arg, ok, err := p.lambda()
 		if !ok {
 			arg, err = p.or()

@@ -5,11 +5,18 @@ type walk struct {
 	blocks map[*Block]bool
 	nodes  map[*Node]bool
 	from   func(*From)
+	each   func(*Node) // nil: nothing is wanted of them
 }
 
 // EachFrom calls fn for each source of the rows of the query and of those within it.
 func (b *Block) EachFrom(fn func(*From)) {
-	w := walk{map[*Block]bool{}, map[*Node]bool{}, fn}
+	w := walk{map[*Block]bool{}, map[*Node]bool{}, fn, nil}
+	w.block(b)
+}
+
+// EachNode calls fn for each expression of the query and of those within it.
+func (b *Block) EachNode(fn func(*Node)) {
+	w := walk{map[*Block]bool{}, map[*Node]bool{}, func(*From) {}, fn}
 	w.block(b)
 }
 
@@ -62,6 +69,9 @@ func (w *walk) node(n *Node) {
 		return
 	}
 	w.nodes[n] = true
+	if w.each != nil {
+		w.each(n)
+	}
 	w.block(n.Query)
 	for _, arg := range n.Args {
 		w.node(arg)
@@ -104,7 +114,7 @@ func (s *Stage) EachNode(fn func(*Node)) {
 // HasQuery reports whether an expression of the stage has a query in it.
 func (s *Stage) HasQuery() bool {
 	found := false
-	w := walk{map[*Block]bool{}, map[*Node]bool{}, func(*From) { found = true }}
+	w := walk{map[*Block]bool{}, map[*Node]bool{}, func(*From) { found = true }, nil}
 	w.stage(s)
 	return found
 }
