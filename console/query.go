@@ -13,7 +13,6 @@ import (
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
-	sqlvalue "github.com/smolwc/smolwc/sql/value"
 )
 
 // resultBytes is the size of a result that is shown as text.
@@ -223,7 +222,7 @@ func (res *result) addQueried(q *exec.Queried) error {
 				text = strings.ToValidUTF8(text[:4*shortValue], "") + "…"
 			}
 			kind := q.Columns[i].Type.Kind
-			line[i].Text, line[i].Number, line[i].Time = printable(text), q.Columns[i].Type.Numeric(), kind == sqlvalue.TypeTimestamp || kind == sqlvalue.TypeDate
+			line[i].Text, line[i].Number, line[i].Time = printable(text), q.Columns[i].Type.Numeric(), kind.Temporal()
 		}
 		res.Lines = append(res.Lines, line)
 	}

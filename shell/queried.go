@@ -317,6 +317,8 @@ func valueText(v any, other func([]byte) string) string {
 		return list("{", "}", len(v), func(i int) string {
 			return within([]byte(v[i].Qualifier)) + ": " + within(v[i].Value)
 		})
+	case value.Datetime:
+		return v.Time().Format("2006-01-02T15:04:05.999999")
 	case cells.Timestamp:
 		if at := v.Time().UTC(); at.Year() <= 9999 { // also of the first days of 1970
 			return at.Format("2006-01-02T15:04:05.999999Z07:00")

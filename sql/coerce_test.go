@@ -103,8 +103,8 @@ func TestLenientGrammar(t *testing.T) {
 		}
 	}
 	for _, q := range []struct{ sql, want string }{
-		{`SELECT CURRENT_TIME`, "there is no DATETIME and no TIME"},
-		{`SELECT current_datetime()`, "there is no DATETIME and no TIME"},
+		{`SELECT CURRENT_TIME`, "there is no TIME"},
+		{`SELECT current_datetime(1, 2)`, "CURRENT_DATETIME takes no argument but a time zone"},
 		{`SELECT current_dte`, "Unrecognized name: current_dte"},
 		{`SELECT , FROM t`, "expected an expression"},
 		{`SELECT 1,, 2`, "expected an expression"},

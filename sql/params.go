@@ -18,7 +18,8 @@ type Params = bind.Params
 func NewParams(types map[string]value.Type) (Params, error) { return bind.NewParams(types) }
 
 // A Param is a value for the parameter @Name of a query: a string, []byte, int, int64,
-// float32, float64, bool, [time.Time], [cells.Timestamp] or [value.Date], or a slice of
+// float32, float64, bool, [time.Time], [cells.Timestamp],
+// [value.Datetime] or [value.Date], or a slice of
 // string, []byte, int64, float64 or bool for an ARRAY. A nil slice is an empty ARRAY, and nil
 // []byte is empty BYTES. Times have a precision of microseconds.
 type Param struct {
@@ -81,6 +82,8 @@ func valueOf(v any) (value.Kind, any) {
 		return value.TypeTimestamp, cells.TimestampOf(v)
 	case cells.Timestamp:
 		return value.TypeTimestamp, v
+	case value.Datetime:
+		return value.TypeDatetime, v
 	case value.Date:
 		return value.TypeDate, v
 	case []string:

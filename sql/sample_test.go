@@ -110,6 +110,9 @@ func TestQueriesBeyondBigtable(t *testing.T) {
 		"SELECT 1 FROM t TABLESAMPLE SYSTEM (1 PERCENT)":                       "TABLESAMPLE",
 		"SELECT 1 FROM t WHERE _key IN (b'a', CAST(GENERATE_UUID() AS BYTES))": "GENERATE_UUID",
 		"SELECT COUNT(*) FROM t GROUP BY SAFE.EDIT_DISTANCE('a', 'b')":         "SAFE.EDIT_DISTANCE",
+		"SELECT CAST(b'x' AS STRING), CURRENT_DATETIME":                        "CURRENT_DATETIME",
+		"SELECT STRING(DATETIME '2024-01-01')":                                 "DATETIME",
+		"SELECT ARRAY<DATETIME>[]":                                             "DATETIME",
 	} {
 		q, err := sql.Parse(text)
 		if err != nil {

@@ -31,6 +31,22 @@ func SQLType(t value.Type) *bigtablepb.Type {
 	return sqlTypes[t.Kind]
 }
 
+// CheckSQLType is an error if Bigtable's API has no message for a type.
+func CheckSQLType(t value.Type) error {
+	switch t.Kind {
+	case value.TypeDatetime:
+		return parse.Invalid("%s, which Bigtable's API has no type for; CAST(… AS STRING) makes a text of it, and CAST(… AS TIMESTAMP) the time at which clocks show it in UTC", t)
+	case value.TypeArray, value.TypeMap:
+		return CheckSQLType(*t.Of)
+	}
+	for _, f := range t.Fields {
+		if err := CheckSQLType(f.Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sqlTypes are the scalar types. As in GoogleSQL, NULL needs a type.
 var sqlTypes = map[value.Kind]*bigtablepb.Type{
 	value.TypeNull:      {Kind: &bigtablepb.Type_Int64Type{Int64Type: &bigtablepb.Type_Int64{}}},

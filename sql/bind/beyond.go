@@ -7,17 +7,37 @@ import (
 	"github.com/smolwc/smolwc/sql/parse"
 )
 
-// notInBigtable are functions that Bigtable's GoogleSQL does not have.
+// notInBigtable are functions that Bigtable's GoogleSQL does not have, and neither has it
+// DATETIME.
 // https://cloud.google.com/bigtable/docs/reference/sql/functions-all
-var notInBigtable = strings.Fields(`CONTAINS_SUBSTR DATE_BUCKET EDIT_DISTANCE GENERATE_UUID GROUPING JSON_EXTRACT
+var notInBigtable = strings.Fields(`CONTAINS_SUBSTR CURRENT_DATETIME DATE_BUCKET DATETIME DATETIME_ADD DATETIME_DIFF DATETIME_SUB
+	DATETIME_TRUNC EDIT_DISTANCE FORMAT_DATETIME PARSE_DATETIME GENERATE_UUID GROUPING JSON_EXTRACT
 	JSON_EXTRACT_ARRAY JSON_EXTRACT_SCALAR JSON_EXTRACT_STRING_ARRAY RANGE_BUCKET TIMESTAMP_BUCKET`)
 
-// Beyond is the first call in the text of a function that Bigtable does not have; nil: there is
+// Beyond is the first function or type in the text that Bigtable does not have; nil: there is
 // none.
 func (q *Query) Beyond() (first *parse.Beyond) {
 	q.Parsed.EachNode(func(n *parse.Node) {
-		if n.Op == parse.OpCall && slices.Contains(notInBigtable, strings.TrimPrefix(n.Text, "SAFE.")) && (first == nil || n.Pos < first.Pos) {
-			first = &parse.Beyond{What: n.Text, Pos: n.Pos}
+		what := n.Text
+		switch n.Op {
+		case parse.OpCast, parse.OpSafeCast, parse.OpArray, parse.OpStruct:
+			if !strings.Contains(what, "DATETIME") {
+				return
+			}
+			what = "DATETIME"
+		case parse.OpName: // without brackets
+			if what = strings.ToUpper(what); what != "CURRENT_DATETIME" {
+				return
+			}
+		case parse.OpCall:
+			if !slices.Contains(notInBigtable, strings.TrimPrefix(what, "SAFE.")) {
+				return
+			}
+		default:
+			return
+		}
+		if first == nil || n.Pos < first.Pos {
+			first = &parse.Beyond{What: what, Pos: n.Pos}
 		}
 	})
 	return first

@@ -196,7 +196,7 @@ func common(t value.Type, e *expr) value.Type {
 		}
 	case u.Kind == value.TypeEnum: // the literals before can be names of the enum
 		return u
-	case t.Kind == value.TypeString && (u.Kind == value.TypeBytes || u.Kind == value.TypeTimestamp || u.Kind == value.TypeDate):
+	case t.Kind == value.TypeString && (u.Kind == value.TypeBytes || u.Kind.Temporal()):
 		return u
 	case t.Numeric() && u.Numeric() && t.Kind != u.Kind:
 		return value.Type{Kind: value.TypeFloat64}
@@ -247,7 +247,7 @@ func (p *planner) convert(n *parse.Node, e *expr, want value.Type, widens func(e
 		typed := *e // also expressions that are not literals: [NULL][i] is untyped too
 		typed.typ = want
 		return &typed, nil
-	case e.literal && from.Kind == value.TypeString && (kind == value.TypeBytes || kind == value.TypeTimestamp || kind == value.TypeDate),
+	case e.literal && from.Kind == value.TypeString && (kind == value.TypeBytes || kind.Temporal()),
 		from.Numeric() && want.Numeric() && from.Kind != kind && widens != nil && widens(e, kind):
 		cast := func(v any) (any, error) {
 			made, err := value.Cast(v, kind)

@@ -11,9 +11,6 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// noDatetime says why there is no CURRENT_TIME and no CURRENT_DATETIME.
-const noDatetime = "there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is this moment"
-
 // noJSON says why there is no PARSE_JSON and no TO_JSON.
 const noJSON = "there is no JSON type; the functions of JSON take a STRING, and TO_JSON_STRING makes one"
 
@@ -27,7 +24,7 @@ func listed() []builtin {
 		{name: "IFNULL", text: "IFNULL(T, T) T", compile: compileFirstOf, neverSafe: true},
 		{name: "NULLIF", text: "NULLIF(T, T) T", compile: compileNullIf, neverSafe: true},
 		{name: "IF", text: "IF(BOOL, T, T) T", compile: compileIf, neverSafe: true},
-		{name: "EXTRACT", text: "EXTRACT(part FROM TIMESTAMP [AT TIME ZONE STRING]) INT64; EXTRACT(part FROM DATE) INT64; EXTRACT(DATE FROM TIMESTAMP [AT TIME ZONE STRING]) DATE", compile: compileExtract, neverSafe: true},
+		{name: "EXTRACT", text: "EXTRACT(part FROM TIMESTAMP [AT TIME ZONE STRING]) INT64; EXTRACT(part FROM DATE) INT64; EXTRACT(DATE FROM TIMESTAMP [AT TIME ZONE STRING]) DATE; EXTRACT(DATETIME FROM TIMESTAMP [AT TIME ZONE STRING]) DATETIME; EXTRACT(part FROM DATETIME) INT64; EXTRACT(DATE FROM DATETIME) DATE", compile: compileExtract, neverSafe: true},
 
 		{name: "FORMAT", text: "FORMAT(STRING, value…) STRING", compile: compileFormat},
 		{name: "TO_JSON_STRING", text: "TO_JSON_STRING(value [, BOOL]) STRING", compile: compileToJSON},
@@ -46,10 +43,11 @@ func listed() []builtin {
 
 		{name: "TIMESTAMP", text: "TIMESTAMP(value) TIMESTAMP", compile: compileTimestamp},
 		{name: "DATE", text: "DATE(INT64, INT64, INT64) DATE; DATE(value) DATE", compile: compileDate},
+		{name: "DATETIME", text: "DATETIME(value) DATETIME", compile: compileDatetime},
 		{name: "CURRENT_TIMESTAMP", text: "CURRENT_TIMESTAMP() TIMESTAMP", compile: compileCurrent, bare: true, unsteady: true},
 		{name: "CURRENT_DATE", text: "CURRENT_DATE([STRING]) DATE", compile: compileCurrent, bare: true, unsteady: true},
-		{name: "CURRENT_TIME", bare: true, unsteady: true, instead: noDatetime},
-		{name: "CURRENT_DATETIME", bare: true, unsteady: true, instead: noDatetime},
+		{name: "CURRENT_TIME", bare: true, unsteady: true, instead: "there is no TIME; CURRENT_DATETIME has the time too"},
+		{name: "CURRENT_DATETIME", text: "CURRENT_DATETIME([STRING]) DATETIME", compile: compileCurrentDatetime, bare: true, unsteady: true},
 		{name: "GENERATE_UUID", text: "GENERATE_UUID() STRING", compile: compileUUID, unsteady: true},
 		{name: "PARSE_JSON", instead: noJSON},
 		{name: "TO_JSON", instead: noJSON},

@@ -29,6 +29,9 @@ func compileExtract(p *planner, n *parse.Node) (*expr, error) {
 	if part == "DATE" {
 		return compileDate(p, &parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: "DATE", Args: n.Args[1:]})
 	}
+	if part == "DATETIME" {
+		return compileDatetime(p, &parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: part, Args: n.Args[1:]})
+	}
 	of, ok := timeParts[part]
 	for first := time.Sunday; !ok && first <= time.Saturday; first++ {
 		if ok = part == "WEEK("+strings.ToUpper(first.String())+")"; ok {
@@ -43,19 +46,16 @@ func compileExtract(p *planner, n *parse.Node) (*expr, error) {
 		return nil, err
 	}
 	day := slices.Contains([]string{"YEAR", "MONTH", "DAY", "QUARTER", "DAYOFWEEK", "DAYOFYEAR", "WEEK", "ISOWEEK", "ISOYEAR"}, part)
-	if k := e.typ.Kind; k != value.TypeTimestamp && k != value.TypeNull && !(k == value.TypeDate && day) {
+	if k := e.typ.Kind; k != value.TypeTimestamp && k != value.TypeDatetime && k != value.TypeNull && !(k == value.TypeDate && day) {
 		return nil, p.Errorf(n.Args[1].Pos, "EXTRACT takes no %s of %s", part, e.typ)
 	}
 	if len(n.Args) < 3 {
 		return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) {
-			if d, ok := v.(value.Date); ok {
-				return int64(of(d.Time())), nil
-			}
-			return int64(of(v.(cells.Timestamp).Time().UTC())), nil
+			return int64(of(v.(interface{ Time() time.Time }).Time().UTC())), nil
 		}), nil
 	}
-	if e.typ.Kind == value.TypeDate {
-		return nil, p.Errorf(n.Args[2].Pos, "a DATE has no time zone")
+	if e.typ.Kind == value.TypeDate || e.typ.Kind == value.TypeDatetime {
+		return nil, p.Errorf(n.Args[2].Pos, "a %s has no time zone", e.typ)
 	}
 	zone, err := p.typed(n.Args[2], value.TypeString, "a time zone")
 	if err != nil {
@@ -156,10 +156,14 @@ func compileShifted(p *planner, n *parse.Node, of *expr) (*expr, error) {
 	by, part := n.Args[1], "DAY"
 	verb := map[string]string{"+": "_ADD", "-": "_SUB"}[n.Text]
 	switch interval := by.Op == parse.OpInterval; {
-	case interval && of.typ.Kind == value.TypeTimestamp:
+	case interval && (of.typ.Kind == value.TypeTimestamp || of.typ.Kind == value.TypeDatetime):
 		by, part = by.Args[0], by.Text
-	case interval && of.typ.Kind == value.TypeDate:
-		return nil, p.Errorf(n.Pos, "a DATE and an INTERVAL make a DATETIME, which queries do not have; there is DATE%s(date, INTERVAL n part)", verb)
+	case interval && of.typ.Kind == value.TypeDate: // as in GoogleSQL
+		made, err := p.castTo(&parse.Node{Op: parse.OpCast, Pos: n.Pos}, of, value.Type{Kind: value.TypeDatetime})
+		if err != nil {
+			return nil, err
+		}
+		return compileShifted(p, n, made)
 	case interval && of.typ.Kind == value.TypeNull:
 		return compileShifted(p, n, &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: of.eval})
 	case interval:

@@ -72,6 +72,8 @@ func writeJSON(b *bytes.Buffer, v any, t value.Type) error {
 		b.WriteString(`"` + base64.StdEncoding.EncodeToString(v) + `"`)
 	case value.Date:
 		b.WriteString(`"` + v.String() + `"`)
+	case value.Datetime:
+		b.WriteString(v.Time().Format(`"2006-01-02T15:04:05.999999"`))
 	case cells.Timestamp:
 		b.WriteString(v.Time().UTC().Format(`"2006-01-02T15:04:05.999999Z"`))
 	case value.Array:

@@ -116,7 +116,7 @@ func (f *Printf) Check(types []value.Type) error {
 			err = next("STRING", value.TypeString)
 		case 't', 'T':
 			err = next("a value that CAST makes a STRING, or an ARRAY or STRUCT of such values", value.TypeBytes, value.TypeString, value.TypeInt64, value.TypeFloat32, value.TypeFloat64,
-				value.TypeBool, value.TypeTimestamp, value.TypeDate, value.TypeArray, value.TypeStruct)
+				value.TypeBool, value.TypeTimestamp, value.TypeDatetime, value.TypeDate, value.TypeArray, value.TypeStruct)
 		default:
 			err = next("FLOAT64", value.TypeFloat64, value.TypeFloat32, value.TypeInt64)
 		}
@@ -368,13 +368,14 @@ func Shown(v any, literal bool) (string, error) {
 			text += ".0"
 		}
 		return text, nil
-	case cells.Timestamp, value.Date:
+	case value.Date:
+		return named("DATE ", v.String()), nil
+	case value.Datetime:
+		return named("DATETIME ", v.String()), nil
+	case cells.Timestamp:
 		text, err := value.Cast(v, value.TypeString)
 		if err != nil {
 			return "", err
-		}
-		if _, day := v.(value.Date); day {
-			return named("DATE ", text.(string)), nil
 		}
 		return named("TIMESTAMP ", text.(string)), nil
 	case value.Array:

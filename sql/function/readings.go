@@ -51,7 +51,7 @@ func parsed(format, text string, zone *time.Location, without string) (time.Time
 			return time.Time{}, parse.Invalid("%.20s in the format %.100q is not an element that times are read by", e.text, format)
 		}
 		if strings.IndexByte(without, e.name) >= 0 {
-			return time.Time{}, parse.Invalid("%.20s in the format %.100q is not an element of a DATE", e.text, format)
+			return time.Time{}, parse.Invalid("%.20s in the format %.100q is not an element of a %s", e.text, format, map[bool]string{true: "DATE", false: "DATETIME"}[without == ofTimes])
 		}
 	}
 	r := reading{text: strings.TrimLeft(text, blanks), year: 1970, month: 1, day: 1, zone: zone}

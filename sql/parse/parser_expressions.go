@@ -302,7 +302,7 @@ func (p *parser) primary() (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if literal := p.peek(); (name.is("TIMESTAMP") || name.is("DATE")) && literal.kind == StringToken {
+	if literal := p.peek(); (name.is("TIMESTAMP") || name.is("DATETIME") || name.is("DATE")) && literal.kind == StringToken {
 		p.take()
 		arg := &Node{Op: OpLiteral, Kind: StringToken, Pos: literal.pos, Text: literal.text}
 		return &Node{Op: OpCast, Pos: name.pos, Text: strings.ToUpper(name.text), Args: []*Node{arg}}, nil

@@ -50,6 +50,7 @@ func (r *Result) All() iter.Seq2[*Row, error] {
 //   - FLOAT64: float64
 //   - BOOL: bool
 //   - TIMESTAMP: [time.Time] in UTC, or [cells.Timestamp]
+//   - DATETIME: [value.Datetime]
 //   - DATE: [value.Date]
 //   - ARRAY: [value.Array], STRUCT: [value.Struct], a family: [value.Map]
 //
@@ -130,6 +131,8 @@ func put(dest, v any) bool {
 		return assign(d, v)
 	case *value.Date:
 		return assign(d, v)
+	case *value.Datetime:
+		return assign(d, v)
 	case *value.Array:
 		return assign(d, v)
 	case *value.Struct:
@@ -153,6 +156,8 @@ func put(dest, v any) bool {
 	case **time.Time:
 		return orNull(d, v)
 	case **value.Date:
+		return orNull(d, v)
+	case **value.Datetime:
 		return orNull(d, v)
 	case **value.Array:
 		return orNull(d, v)

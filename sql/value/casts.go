@@ -70,6 +70,17 @@ func Cast(v any, to Kind) (any, error) {
 			return TimestampText(v, time.UTC), nil
 		case TypeDate:
 			return DateOf(v.Time())
+		case TypeDatetime:
+			return DatetimeOf(v.Time().UTC())
+		}
+	case Datetime:
+		switch to {
+		case TypeString:
+			return v.String(), nil
+		case TypeDate:
+			return DateOf(v.Time())
+		case TypeTimestamp:
+			return TimestampOf(v.Time())
 		}
 	case Date:
 		switch to {
@@ -77,6 +88,8 @@ func Cast(v any, to Kind) (any, error) {
 			return v.String(), nil
 		case TypeTimestamp:
 			return cells.TimestampOf(v.Time()), nil
+		case TypeDatetime:
+			return DatetimeOf(v.Time())
 		}
 	}
 	return fails()
@@ -142,6 +155,8 @@ func castString(s string, to Kind) (any, error) {
 		if t, err := time.Parse("2006-1-2", trimmed); err == nil {
 			return DateOf(t)
 		}
+	case TypeDatetime:
+		return ReadDatetime(s)
 	case TypeTimestamp:
 		return ReadTimestamp(s, time.UTC)
 	}
@@ -171,13 +186,14 @@ func parseFloat(s string, as Kind) (v any, ok bool) {
 // castable says which types can be cast to which others, besides themselves.
 var castable = map[Kind][]Kind{
 	TypeBytes:     {TypeString},
-	TypeString:    {TypeBytes, TypeInt64, TypeFloat32, TypeFloat64, TypeBool, TypeTimestamp, TypeDate},
+	TypeString:    {TypeBytes, TypeInt64, TypeFloat32, TypeFloat64, TypeBool, TypeTimestamp, TypeDatetime, TypeDate},
 	TypeInt64:     {TypeString, TypeFloat32, TypeFloat64, TypeBool},
 	TypeFloat32:   {TypeString, TypeInt64, TypeFloat64},
 	TypeFloat64:   {TypeString, TypeInt64, TypeFloat32},
 	TypeBool:      {TypeString, TypeInt64},
-	TypeTimestamp: {TypeString, TypeDate},
-	TypeDate:      {TypeString, TypeTimestamp},
+	TypeTimestamp: {TypeString, TypeDatetime, TypeDate},
+	TypeDatetime:  {TypeString, TypeTimestamp, TypeDate},
+	TypeDate:      {TypeString, TypeTimestamp, TypeDatetime},
 }
 
 func NumberOf(b []byte, as Kind) (any, error) {

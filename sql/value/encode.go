@@ -29,6 +29,8 @@ func Append(dst []byte, v any) ([]byte, error) {
 		return binary.AppendVarint(append(dst, 6), int64(v)), nil
 	case Date:
 		return binary.AppendVarint(append(dst, 7), int64(v)), nil
+	case Datetime:
+		return binary.AppendVarint(append(dst, 12), int64(v)), nil
 	case Array:
 		return appendList(append(dst, 8), v)
 	case Struct:
@@ -78,12 +80,12 @@ func Cut(b []byte) (v any, rest []byte, err error) {
 			return text, rest, err
 		}
 		return string(text), rest, err
-	case 3, 6, 7:
+	case 3, 6, 7, 12:
 		n, size := binary.Varint(b)
 		if size <= 0 {
 			return nil, nil, errCut
 		}
-		return [...]any{3: n, 6: cells.Timestamp(n), 7: Date(n)}[kind], b[size:], nil
+		return [...]any{3: n, 6: cells.Timestamp(n), 7: Date(n), 12: Datetime(n)}[kind], b[size:], nil
 	case 4:
 		if len(b) < 8 {
 			return nil, nil, errCut

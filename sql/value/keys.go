@@ -35,6 +35,8 @@ func AppendKey(dst []byte, v any) []byte {
 		return binary.BigEndian.AppendUint64(append(dst, 6), uint64(v))
 	case Date:
 		return binary.BigEndian.AppendUint32(append(dst, 7), uint32(v))
+	case Datetime:
+		return binary.BigEndian.AppendUint64(append(dst, 11), uint64(v))
 	case Array:
 		return appendKeys(append(dst, 8), v)
 	case Struct:

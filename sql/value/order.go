@@ -20,6 +20,8 @@ func Compare(a, b any) (order int, ok bool) {
 		return strings.Compare(a, b.(string)), true
 	case cells.Timestamp:
 		return cmp.Compare(a, b.(cells.Timestamp)), true
+	case Datetime:
+		return cmp.Compare(a, b.(Datetime)), true
 	case Date:
 		return cmp.Compare(a, b.(Date)), true
 	case bool:

@@ -13,7 +13,7 @@ import (
 
 // A Type is the type of an expression. Values of it are nil for NULL, and:
 // []byte, string, int64, float32, float64, bool, cells.Timestamp,
-// Date, Array, Struct, Map. A message is its encoded []byte, an enum its number as int64.
+// Datetime, Date, Array, Struct, Map. A message is its encoded []byte, an enum its number as int64.
 type Type struct {
 	Kind   Kind
 	Of     *Type   // an array's elements, a map's values
@@ -44,6 +44,7 @@ const (
 	TypeFloat64
 	TypeBool
 	TypeTimestamp
+	TypeDatetime
 	TypeDate // the last scalar type
 	TypeArray
 	TypeStruct
@@ -54,11 +55,11 @@ const (
 
 var TypeNames = map[string]Kind{
 	"BYTES": TypeBytes, "STRING": TypeString, "INT64": TypeInt64, "FLOAT32": TypeFloat32,
-	"FLOAT64": TypeFloat64, "BOOL": TypeBool, "TIMESTAMP": TypeTimestamp, "DATE": TypeDate,
+	"FLOAT64": TypeFloat64, "BOOL": TypeBool, "TIMESTAMP": TypeTimestamp, "DATETIME": TypeDatetime, "DATE": TypeDate,
 }
 
 // ScalarNames lists them in messages.
-const ScalarNames = "BYTES, STRING, INT64, FLOAT32, FLOAT64, BOOL, TIMESTAMP, DATE"
+const ScalarNames = "BYTES, STRING, INT64, FLOAT32, FLOAT64, BOOL, TIMESTAMP, DATETIME, DATE"
 
 func (k Kind) String() string {
 	for name, kind := range TypeNames {
@@ -100,6 +101,9 @@ func CellType(value Type) Type {
 func (t Type) Numeric() bool {
 	return t.Kind == TypeInt64 || t.Kind == TypeFloat32 || t.Kind == TypeFloat64
 }
+
+// Temporal reports whether the type is one of times, which literals of text can be.
+func (k Kind) Temporal() bool { return k >= TypeTimestamp && k <= TypeDate }
 
 // Comparable reports whether values of the type have an order.
 func (t Type) Comparable() bool { return t.Kind <= TypeDate || t.Kind == TypeEnum }

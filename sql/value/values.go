@@ -85,6 +85,8 @@ func (t Type) Fits(v any) bool {
 		return kind == TypeBool
 	case cells.Timestamp:
 		return kind == TypeTimestamp
+	case Datetime:
+		return kind == TypeDatetime
 	case Date:
 		return kind == TypeDate
 	case Array:

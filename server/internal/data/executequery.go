@@ -147,7 +147,15 @@ func metadata(p *sql.Plan) *bigtablepb.ResultSetMetadata {
 
 func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
 	p, err := st.Parsed.Plan(params)
-	return p, queryStatus(err)
+	if err != nil {
+		return nil, queryStatus(err)
+	}
+	for i, c := range p.Columns() {
+		if err := wire.CheckSQLType(c.Type); err != nil {
+			return nil, wire.Invalid("column %d of the result, %q, has the type %s", i+1, c.Name, err)
+		}
+	}
+	return p, nil
 }
 
 // table is the only table of a query; nil: it has none, or several.
