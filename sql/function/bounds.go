@@ -1,6 +1,8 @@
 package function
 
 import (
+	"context"
+
 	"github.com/smolwc/smolwc/sql/parse"
 )
 
@@ -23,4 +25,16 @@ func fits(elements int) error {
 		return parse.Invalid("the result has more than %d elements", maxElements)
 	}
 	return nil
+}
+
+// A declaration is a signature, in which […] is optional and … repeats, and the function.
+type declaration struct {
+	signature string
+	call      func(args []any) (any, error)
+}
+
+// A long declaration is of a function that a context must be able to end.
+type long struct {
+	signature string
+	call      func(ctx context.Context, args []any) (any, error)
 }

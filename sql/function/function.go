@@ -28,18 +28,6 @@ func (f *Function) Call(ctx context.Context, args []any) (any, error) {
 	return Run(ctx, args, func(args []any) (any, error) { return f.call(ctx, args) })
 }
 
-// A declaration is a signature, in which […] is optional and … repeats, and the function.
-type declaration struct {
-	signature string
-	call      func(args []any) (any, error)
-}
-
-// A long declaration is of a function that a context must be able to end.
-type long struct {
-	signature string
-	call      func(ctx context.Context, args []any) (any, error)
-}
-
 var byName = sync.OnceValue(func() map[string][]*Function {
 	all := map[string][]*Function{}
 	add := func(signature string, call func(ctx context.Context, args []any) (any, error)) {
