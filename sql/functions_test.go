@@ -88,19 +88,23 @@ func TestFunctions(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the lists of docs/sql-functions.md")
 
-// folded are signatures in which TEXT stands for two of STRING and BYTES, and FLOAT for two of
-// FLOAT64 and FLOAT32.
+// folded are signatures in which TEXT stands for two of STRING and BYTES, FLOAT for two of FLOAT64
+// and FLOAT32, and NUMBER for two of INT64 and FLOAT64.
 func folded(signatures []string) (all []string) {
-	for _, f := range [][3]string{{"STRING", "BYTES", "TEXT"}, {"FLOAT64", "FLOAT32", "FLOAT"}} {
+	for _, f := range [][3]string{{"STRING", "BYTES", "TEXT"}, {"FLOAT64", "FLOAT32", "FLOAT"}, {"INT64", "FLOAT64", "NUMBER"}} {
 		all = nil
+		replaced := func(s, from, to string) string {
+			name := strings.Index(s, "(")
+			return s[:name] + strings.ReplaceAll(s[name:], from, to)
+		}
+		gone := map[string]bool{}
 		for _, s := range signatures {
-			if twin := strings.ReplaceAll(s, f[0], f[1]); twin != s && slices.Contains(signatures, twin) {
-				s = strings.ReplaceAll(s, f[0], f[2])
-			} else if back := strings.ReplaceAll(s, f[1], f[0]); back != s && !strings.Contains(s, f[0]) && slices.Contains(signatures, back) {
-				continue
+			if twin := replaced(s, f[0], f[1]); twin != s && slices.Contains(signatures, twin) {
+				s, gone[twin] = replaced(s, f[0], f[2]), true
 			}
 			all = append(all, s)
 		}
+		all = slices.DeleteFunc(all, func(s string) bool { return gone[s] })
 		signatures = all
 	}
 	return all

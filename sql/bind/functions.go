@@ -24,7 +24,7 @@ func listed() []builtin {
 		{name: "IFNULL", text: "IFNULL(T, T) T", compile: compileFirstOf, neverSafe: true},
 		{name: "NULLIF", text: "NULLIF(T, T) T", compile: compileNullIf, neverSafe: true},
 		{name: "IF", text: "IF(BOOL, T, T) T", compile: compileIf, neverSafe: true},
-		{name: "EXTRACT", text: "EXTRACT(part FROM TIMESTAMP [AT TIME ZONE STRING]) INT64; EXTRACT(part FROM DATE) INT64; EXTRACT(DATE FROM TIMESTAMP [AT TIME ZONE STRING]) DATE; EXTRACT(DATETIME FROM TIMESTAMP [AT TIME ZONE STRING]) DATETIME; EXTRACT(part FROM DATETIME) INT64; EXTRACT(DATE FROM DATETIME) DATE", compile: compileExtract, neverSafe: true},
+		{name: "EXTRACT", text: "EXTRACT(part FROM value [AT TIME ZONE STRING]) INT64; EXTRACT(DATE FROM value [AT TIME ZONE STRING]) DATE; EXTRACT(DATETIME FROM TIMESTAMP [AT TIME ZONE STRING]) DATETIME", compile: compileExtract, neverSafe: true},
 
 		{name: "FORMAT", text: "FORMAT(STRING, value…) STRING", compile: compileFormat},
 		{name: "TO_JSON_STRING", text: "TO_JSON_STRING(value [, BOOL]) STRING", compile: compileToJSON},
