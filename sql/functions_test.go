@@ -120,10 +120,10 @@ func TestPageOfFunctions(t *testing.T) {
 	var want strings.Builder
 	intro, _, _ := strings.Cut(string(page), "\n## ")
 	want.WriteString(intro)
-	for _, heading := range []string{"Functions of a row", "Aggregate functions"} {
+	for _, heading := range []string{"Functions of a row", "Aggregate functions", "Window functions"} {
 		fmt.Fprintf(&want, "\n## %s\n\n", heading)
 		for _, f := range sql.Functions() {
-			if f.Aggregate != (heading == "Aggregate functions") {
+			if f.Aggregate != (heading == "Aggregate functions") || f.Window != (heading == "Window functions") {
 				continue
 			}
 			if len(f.Signatures) == 0 {

@@ -86,6 +86,7 @@ func TestCancelledQueriesEndInEachStage(t *testing.T) {
 		"SELECT _key FROM t ORDER BY LENGTH(_key), _key DESC",
 		"SELECT COUNT(*) FROM t, UNNEST(GENERATE_ARRAY(1, 2048)) AS e GROUP BY e",
 		"SELECT e FROM t, UNNEST(GENERATE_ARRAY(1, 2048)) AS e ORDER BY e DESC",
+		"SELECT RANK() OVER (PARTITION BY LENGTH(_key) ORDER BY e) FROM t, UNNEST(GENERATE_ARRAY(1, 2048)) AS e",
 	} {
 		q, err := sql.Parse(text)
 		if err != nil {
@@ -118,6 +119,7 @@ func TestCancelledQueriesEndBeforeTheirResult(t *testing.T) {
 	for _, text := range []string{
 		"SELECT _key, COUNT(*) AS n FROM t GROUP BY _key HAVING n > 0",
 		"SELECT _key, COUNT(*) AS n FROM t GROUP BY _key ORDER BY n, _key DESC",
+		"SELECT SUM(LENGTH(_key)) OVER (ORDER BY _key DESC) FROM t",
 		"SELECT _key FROM t ORDER BY LENGTH(_key), _key DESC",
 	} {
 		q, err := sql.Parse(text)

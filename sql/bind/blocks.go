@@ -60,7 +60,7 @@ func (w *whole) block(b *parse.Block) (*planner, error) {
 	}
 	p.inner = len(w.planners) > 1
 	open := p.sealed(b.From.Sealed)
-	if len(b.From.Joins) > 0 {
+	if len(b.From.Joins) > 0 || p.readsWindowed(b) {
 		b, err = joinSides(p, b)
 	} else {
 		err = p.from(b)

@@ -129,6 +129,8 @@ func compileCall(p *planner, n *parse.Node) (*expr, error) {
 	}
 	name, safe := strings.CutPrefix(n.Text, "SAFE.")
 	switch b := p.functions.named(name); {
+	case b.window != nil:
+		return nil, p.Errorf(n.Pos, "%s needs OVER (…) after it", name)
 	case safe && (b.compile != nil || b.forms == nil):
 		return compileSafe(p, n, b)
 	case b.compile != nil:

@@ -158,7 +158,7 @@ func (f *finder) stage(s *parse.Stage, v *visible, found *freeNames) *visible {
 		if s.Kind == parse.ExtendStage {
 			defer func() { own.blind = own.blind || out.blind }()
 		}
-		late := map[*parse.Node]bool{s.Having: true} // they see the names of the result
+		late := map[*parse.Node]bool{s.Having: true, s.Qualify: true} // they see the names of the result
 		for _, o := range s.Order {
 			late[o.Expr] = true
 		}

@@ -83,7 +83,7 @@ func listed() []builtin {
 		{name: "ANY_VALUE", text: "ANY_VALUE(T) T", complete: completeAnyValue, most: 1, inViews: true, ignoreNulls: true},
 		{name: "ARRAY_AGG", text: "ARRAY_AGG(T) ARRAY<T>", complete: completeArrayAgg, most: 1, respectNulls: true, ignoreNulls: true, ordered: true},
 		{name: "STRING_AGG", text: "STRING_AGG(STRING [, STRING]) STRING; STRING_AGG(BYTES [, BYTES]) BYTES", complete: completeStringAgg, most: 2, ordered: true},
-		{name: "ARRAY_CONCAT_AGG", text: "ARRAY_CONCAT_AGG(ARRAY<T>) ARRAY<T>", complete: completeArrayConcatAgg, most: 1, ordered: true},
+		{name: "ARRAY_CONCAT_AGG", text: "ARRAY_CONCAT_AGG(ARRAY<T>) ARRAY<T>", complete: completeArrayConcatAgg, most: 1, ordered: true, neverOver: true},
 		{name: "LOGICAL_AND", text: "LOGICAL_AND(BOOL) BOOL", complete: completeLogical, most: 1},
 		{name: "LOGICAL_OR", text: "LOGICAL_OR(BOOL) BOOL", complete: completeLogical, most: 1},
 		{name: "BIT_AND", text: "BIT_AND(INT64) INT64", complete: completeBits, most: 1, inViews: true},
@@ -100,14 +100,14 @@ func listed() []builtin {
 		{name: "VAR_POP", text: "VAR_POP(FLOAT64) FLOAT64", complete: completeStatistic, most: 1},
 		{name: "VAR_SAMP", text: "VAR_SAMP(FLOAT64) FLOAT64", complete: completeStatistic, most: 1},
 
-		{name: "APPROX_TOP_COUNT", text: "APPROX_TOP_COUNT(T, INT64) ARRAY<STRUCT<value T, count INT64>>", complete: completeTop, most: 2},
-		{name: "APPROX_TOP_SUM", text: "APPROX_TOP_SUM(T, INT64, INT64) ARRAY<STRUCT<value T, sum INT64>>; APPROX_TOP_SUM(T, FLOAT64, INT64) ARRAY<STRUCT<value T, sum FLOAT64>>", complete: completeTop, most: 3},
-		{name: "APPROX_COUNT_DISTINCT", text: "APPROX_COUNT_DISTINCT(value) INT64", complete: completeCountDistinct, most: 1},
-		{name: "APPROX_QUANTILES", text: "APPROX_QUANTILES(T, INT64) ARRAY<T>", complete: completeQuantiles, most: 2, ignoreNulls: true},
+		{name: "APPROX_TOP_COUNT", text: "APPROX_TOP_COUNT(T, INT64) ARRAY<STRUCT<value T, count INT64>>", complete: completeTop, most: 2, neverOver: true},
+		{name: "APPROX_TOP_SUM", text: "APPROX_TOP_SUM(T, INT64, INT64) ARRAY<STRUCT<value T, sum INT64>>; APPROX_TOP_SUM(T, FLOAT64, INT64) ARRAY<STRUCT<value T, sum FLOAT64>>", complete: completeTop, most: 3, neverOver: true},
+		{name: "APPROX_COUNT_DISTINCT", text: "APPROX_COUNT_DISTINCT(value) INT64", complete: completeCountDistinct, most: 1, neverOver: true},
+		{name: "APPROX_QUANTILES", text: "APPROX_QUANTILES(T, INT64) ARRAY<T>", complete: completeQuantiles, most: 2, ignoreNulls: true, neverOver: true},
 
-		{name: "HLL_COUNT.INIT", text: "HLL_COUNT.INIT(value [, INT64]) BYTES", complete: completeHLLInit, most: 2, inViews: true},
-		{name: "HLL_COUNT.MERGE", text: "HLL_COUNT.MERGE(BYTES) INT64", complete: completeHLLMerge, most: 1, inViews: true},
-		{name: "HLL_COUNT.MERGE_PARTIAL", text: "HLL_COUNT.MERGE_PARTIAL(BYTES) BYTES", complete: completeHLLMerge, most: 1, inViews: true},
+		{name: "HLL_COUNT.INIT", text: "HLL_COUNT.INIT(value [, INT64]) BYTES", complete: completeHLLInit, most: 2, inViews: true, neverOver: true},
+		{name: "HLL_COUNT.MERGE", text: "HLL_COUNT.MERGE(BYTES) INT64", complete: completeHLLMerge, most: 1, inViews: true, neverOver: true},
+		{name: "HLL_COUNT.MERGE_PARTIAL", text: "HLL_COUNT.MERGE_PARTIAL(BYTES) BYTES", complete: completeHLLMerge, most: 1, inViews: true, neverOver: true},
 	}
 	for _, unit := range slices.Sorted(maps.Keys(value.UnixUnits)) {
 		from := func(p *planner, n *parse.Node) (*expr, error) { return compileFromUnix(p, n, value.UnixUnits[unit]) }
@@ -128,14 +128,14 @@ var operators = map[parse.Operator]compiler{
 	parse.OpCase: compileCase, parse.OpSwitch: compileSwitch, parse.OpIn: compileIn, parse.OpInArray: compileInArray,
 	parse.OpBetween: compileBetween, parse.OpArray: compileArray, parse.OpStruct: compileStruct, parse.OpIs: compileIs,
 	parse.OpSame: compileSame, parse.OpNot: compileNot, parse.OpLike: compileLike, parse.OpAnd: compileJunction, parse.OpOr: compileJunction,
-	parse.OpQuery: compileQuery, parse.OpInQuery: compileInQuery, parse.OpExists: compileExists,
+	parse.OpQuery: compileQuery, parse.OpInQuery: compileInQuery, parse.OpOver: compileOver, parse.OpExists: compileExists,
 	parse.OpSample: compileSample,
 }
 
 // allFunctions is the registry of all functions and operators.
 var allFunctions = sync.OnceValue(func() *registry {
 	r := &registry{operators: operators, byName: map[string]*builtin{}}
-	for _, b := range listed() {
+	for _, b := range slices.Concat(listed(), windowFunctions()) {
 		r.listed = append(r.listed, &b)
 		r.byName[b.name] = &b
 	}
@@ -160,14 +160,16 @@ type Function struct {
 	// Signatures are its forms, such as LEFT(STRING, INT64) STRING. What is in brackets is
 	// optional, … repeats, T and U are any types, and value is of any type.
 	Signatures []string
-	Aggregate  bool
+	// Aggregate is an aggregate function, and Window one that needs OVER, which all aggregate
+	// functions but a few take.
+	Aggregate, Window bool
 }
 
 // Functions are all functions, sorted by their names.
 func Functions() (list []Function) {
 	for _, name := range allFunctions().names {
 		b := allFunctions().named(name)
-		f := Function{Name: name, Aggregate: b.complete != nil}
+		f := Function{Name: name, Aggregate: b.complete != nil, Window: b.window != nil}
 		if b.text != "" {
 			f.Signatures = strings.Split(b.text, "; ")
 		}

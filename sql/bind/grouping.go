@@ -60,7 +60,7 @@ func (p *planner) aggregate(n *parse.Node) (*aggregate, error) {
 		return nil, p.Errorf(n.Pos, "%s takes 1 to %d arguments, not %d", n.Text, of.most, len(n.Args))
 	} else {
 		for _, arg := range n.Args {
-			if p.functions.hasAggregate(arg) {
+			if p.functions.hasAggregate(arg) && !n.Windowed {
 				return nil, p.Errorf(arg.Pos, "an aggregate function cannot be the argument of another")
 			}
 			e, err := p.compile(arg)
@@ -128,6 +128,9 @@ func (g *numbering) number(p *planner, n *parse.Node) int {
 	}
 	for _, arg := range of.Args {
 		fmt.Fprintf(&b, " %d", g.number(p, arg))
+	}
+	if of.Over != nil {
+		fmt.Fprintf(&b, " over %d %q", of.Over.Partition, of.Over.Frame)
 	}
 	if of.Query != nil {
 		fmt.Fprintf(&b, " query %p", of.Query)
@@ -246,4 +249,16 @@ func arrange(p *planner, n *parse.Node, a *aggregate) error {
 func alikeWritten(p *planner, a, b *parse.Node) bool {
 	g := newNumbering()
 	return g.number(p, a) == g.number(p, b)
+}
+
+// grouped reports whether a SELECT makes groups.
+func (p *planner) grouped(s *parse.Stage) bool {
+	grouped := s.Grouped || p.functions.hasAggregate(s.Having) || p.functions.hasAggregate(s.Qualify)
+	for _, c := range s.Columns {
+		grouped = grouped || p.functions.hasAggregate(c.Expr)
+	}
+	for _, o := range s.Order {
+		grouped = grouped || p.functions.hasAggregate(o.Expr)
+	}
+	return grouped
 }

@@ -104,6 +104,9 @@ func joinSides(p *planner, b *parse.Block) (*parse.Block, error) {
 	p.bundles = p.whole.bundleOf()
 	p.scope = scope{}
 	p.scope.add(j.sides[0], 0)
+	if len(j.joins) == 0 {
+		return p.takeColumns(j.sides[0], rest), nil
+	}
 	p.plan.From, p.plan.Steps = nil, nil
 	for i := range j.joins {
 		if err := j.join(i); err != nil {
@@ -116,6 +119,14 @@ func joinSides(p *planner, b *parse.Block) (*parse.Block, error) {
 		}
 	}
 	return rest, nil
+}
+
+// takeColumns makes the plan of the only side of a block, a table whose columns are compiled, the
+// plan of the block, and returns the block without its source.
+func (p *planner) takeColumns(s *side, b *parse.Block) *parse.Block {
+	p.plan, p.table, p.rowKeys, p.where = s.plan, s.table, s.rowKeys, s.where
+	p.plan.Steps = append(p.plan.Steps, run.Project(evals(exprsOf(s.columns))))
+	return &parse.Block{From: parse.From{Pos: b.From.Pos}, Stages: b.Stages}
 }
 
 // open looks all sources up.
@@ -466,6 +477,8 @@ func (j *joiner) sidesIn(n *parse.Node, lambdas []string) (sides uint64, ok bool
 		}
 	case parse.OpLambda:
 		lambdas = append(slices.Clip(lambdas), n.Names...)
+	case parse.OpOver: // only errors have one
+		return 0, false
 	case parse.OpCall:
 		if j.functions.named(n.Text).unsteady {
 			return 0, false

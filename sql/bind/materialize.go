@@ -101,6 +101,8 @@ func (q *Query) formOfView(r *registry) (*parse.Stage, error) {
 		return nil, refuse(s.Pos, "GROUP BY ALL and grouping sets")
 	case s.Having != nil:
 		return nil, refuse(s.Having.Pos, "HAVING")
+	case s.Qualify != nil:
+		return nil, refuse(s.Qualify.Pos, "QUALIFY")
 	case s.Limit != nil:
 		return nil, refuse(s.Limit.Pos, "LIMIT")
 	case s.Grouped && len(s.Order) > 0:
@@ -131,6 +133,9 @@ func (q *Query) formOfView(r *registry) (*parse.Stage, error) {
 	for _, n := range nodes {
 		if bad := findNode(n, seen, func(n *parse.Node) bool { return n.Op == parse.OpCall && r.named(n.Text).unsteady }); bad != nil {
 			return nil, refuse(bad.Pos, bad.Text+", whose value is not the same in every call")
+		}
+		if of := n.Window(); of != nil {
+			return nil, refuse(of.Pos, "a window function")
 		}
 	}
 	return s, nil

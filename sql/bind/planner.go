@@ -165,13 +165,14 @@ func (p *planner) rowCount(n *parse.Node, what string) (run.Eval, error) {
 
 // A scope is the names that the expressions of a stage can use.
 type scope struct {
-	table  bool   // the tuples have rows of the table
-	alias  string // of the tuples
-	names  []slotName
-	index  map[string]int // of names, in lower case
-	slots  int            // how many the tuples have
-	groups *grouping      // nil: the tuples are not groups
-	strong bool           // the alias stands for the tuples, also where a column has its name
+	table   bool   // the tuples have rows of the table
+	alias   string // of the tuples
+	names   []slotName
+	index   map[string]int // of names, in lower case
+	slots   int            // how many the tuples have
+	groups  *grouping      // nil: the tuples are not groups
+	windows *windowing     // nil: the expressions have no window functions
+	strong  bool           // the alias stands for the tuples, also where a column has its name
 	// Of the sides of joins: their names, the names that stand for two columns, those that
 	// have no slot, as nothing wants them, and the columns of families.
 	sides     []string
@@ -198,4 +199,20 @@ func (s *scope) named(n slotName) {
 	s.index[strings.ToLower(n.name)] = len(s.names)
 	delete(s.ambiguous, strings.ToLower(n.name))
 	s.names = append(s.names, n)
+}
+
+// A windowing is the window functions of a stage. Their values follow those of the tuples, once
+// it is known how many these have.
+type windowing struct {
+	numbering
+	done  map[int]*expr // by the numbers of calls
+	sorts []*windowSort
+	bySet map[string]*windowSort
+	calls int
+}
+
+// A windowSort is the functions with the same PARTITION BY and ORDER BY.
+type windowSort struct {
+	of *run.Windowing
+	at []*int // where their values are in a tuple
 }

@@ -164,7 +164,7 @@ func (w *pusher) starColumns(from *parse.From, columns map[string]*parse.Node) {
 // ofOneRow reports whether all expressions of a stage are of one row, or one group: nothing in
 // them, such as a window, is of others, whose number a condition changes.
 func ofOneRow(s *parse.Stage) bool {
-	others := false
+	others := s.Sets != nil || s.GroupAll // whose keys are other expressions, or not all of them
 	seen := map[*parse.Node]bool{}
 	s.EachNode(func(n *parse.Node) {
 		others = others || anyNode(n, seen, func(n *parse.Node) bool {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/smolwc/smolwc/sql/function"
 	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/run"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 // A builtin is a function by its name, and how calls of it are compiled: by a function of its
@@ -21,6 +23,7 @@ type builtin struct {
 	// and its accumulator.
 	complete func(p *planner, n *parse.Node, a *aggregate) error
 	most     int                  // the arguments that an aggregate function takes at most
+	window   *windowForm          // of a function that needs OVER; nil: it does not
 	forms    []*function.Function // in the order in which they are tried
 
 	// ownSyntax says that the parser makes a node of its own of a call.
@@ -34,13 +37,24 @@ type builtin struct {
 	// What an aggregate function takes besides its arguments, and whether materialized views
 	// can have it.
 	respectNulls, ignoreNulls, ordered, inViews bool
+	neverOver                                   bool // an aggregate function that OVER cannot follow
 	// instead says why queries lack a function of GoogleSQL, if that is not clear.
 	instead string
 }
 
+// A windowForm is how calls of a window function are compiled that is not an aggregate function.
+type windowForm struct {
+	least, most int  // arguments
+	ordered     bool // it needs ORDER BY
+	framed      bool // it takes a frame
+	nulls       bool // it takes IGNORE NULLS and RESPECT NULLS
+	// complete gives a call, whose arguments are compiled, its type and its function.
+	complete func(p *planner, n *parse.Node, args []*expr) (value.Type, run.WindowMake, error)
+}
+
 // exists reports whether queries can call the function.
 func (b *builtin) exists() bool {
-	return b.compile != nil || b.complete != nil || b.forms != nil || b.ownSyntax
+	return b.compile != nil || b.complete != nil || b.window != nil || b.forms != nil || b.ownSyntax
 }
 
 // A compiler compiles a kind of expression.
@@ -91,7 +105,7 @@ func (r *registry) inViews() string {
 }
 
 func (r *registry) isAggregate(n *parse.Node) bool {
-	return n.Op == parse.OpCall && r.named(n.Text).complete != nil
+	return n.Op == parse.OpCall && !n.Windowed && r.named(n.Text).complete != nil
 }
 
 // hasAggregate reports whether an expression calls an aggregate function. It visits

@@ -67,14 +67,14 @@ func compileGrouping(p *planner, n *parse.Node) (*expr, error) {
 	}}, nil
 }
 
-// inferredKeys are the keys of GROUP BY ALL: the columns that depend on the row and have no
-// aggregate function.
+// inferredKeys are the keys of GROUP BY ALL: the columns that depend on the row and have neither
+// an aggregate nor a window function.
 func (p *planner) inferredKeys(s *parse.Stage) (keys []*parse.Node, err error) {
 	for _, c := range s.Columns {
 		if c.Expr.Op == parse.OpFields {
 			return nil, p.Errorf(c.Pos, "GROUP BY ALL does not take .*; name its columns")
 		}
-		if p.functions.hasAggregate(c.Expr) {
+		if p.functions.hasAggregate(c.Expr) || c.Expr.Window() != nil {
 			continue
 		}
 		e, err := p.compile(c.Expr)

@@ -156,11 +156,7 @@ func compileStages(p *planner, q *parse.Block) error {
 
 // compileStream compiles a SELECT that sends the wanted rows as they are read.
 func compileStream(p *planner, s *parse.Stage) (done bool, err error) {
-	grouped := s.Grouped || s.Having != nil || s.Distinct
-	for _, c := range s.Columns {
-		grouped = grouped || p.functions.hasAggregate(c.Expr)
-	}
-	if grouped || !byKey(p, s) {
+	if s.Having != nil || s.Distinct || s.HasWindow() || s.Qualify != nil || p.grouped(s) || !byKey(p, s) {
 		return false, nil
 	}
 	p.plan.Stream = true
@@ -241,13 +237,7 @@ func compileSelect(p *planner, s *parse.Stage) error {
 			return err
 		}
 	}
-	grouped := s.Grouped || p.functions.hasAggregate(s.Having)
-	for _, c := range s.Columns {
-		grouped = grouped || p.functions.hasAggregate(c.Expr)
-	}
-	for _, o := range s.Order {
-		grouped = grouped || p.functions.hasAggregate(o.Expr)
-	}
+	grouped := p.grouped(s)
 	if s.GroupAll {
 		of, err := p.spelledOut(s)
 		if err != nil {
@@ -264,6 +254,7 @@ func compileSelect(p *planner, s *parse.Stage) error {
 			return err
 		}
 	}
+	p.beginWindows(s)
 	all, err := p.outputs(s.Columns)
 	if err != nil {
 		return err
@@ -273,9 +264,17 @@ func compileSelect(p *planner, s *parse.Stage) error {
 		if !grouped {
 			return p.Errorf(s.Having.Pos, "HAVING must have GROUP BY or an aggregate function")
 		}
-		if having, err = p.condition(aliased(s.Having, s.Columns)); err != nil {
+		of := aliased(s.Having, s.Columns)
+		if err := p.withoutWindow(of, "HAVING, unlike QUALIFY,"); err != nil {
 			return err
 		}
+		if having, err = p.condition(of); err != nil {
+			return err
+		}
+	}
+	qualify, err := p.qualify(s)
+	if err != nil {
+		return err
 	}
 	orders, err := compileOrders(p, s, s.Distinct)
 	if err != nil {
@@ -286,6 +285,10 @@ func compileSelect(p *planner, s *parse.Stage) error {
 	}
 	if having != nil {
 		p.plan.Steps = append(p.plan.Steps, run.Filter(having.eval))
+	}
+	p.endWindows()
+	if qualify != nil {
+		p.plan.Steps = append(p.plan.Steps, run.Filter(qualify.eval))
 	}
 	if s.Distinct {
 		project(p, all)
@@ -303,6 +306,25 @@ func compileSelect(p *planner, s *parse.Stage) error {
 	}
 	if s.Limit != nil {
 		return compileLimit(p, s)
+	}
+	return nil
+}
+
+// qualify compiles QUALIFY.
+func (p *planner) qualify(s *parse.Stage) (*expr, error) {
+	if s.Qualify == nil {
+		return nil, nil
+	}
+	if s.Qualify.Window() == nil && !slices.ContainsFunc(s.Columns, func(c parse.Column) bool { return c.Expr.Window() != nil }) {
+		return nil, p.Errorf(s.Qualify.Pos, "QUALIFY needs a window function, in itself or in SELECT; WHERE and HAVING do not")
+	}
+	return p.condition(aliased(s.Qualify, s.Columns))
+}
+
+// withoutWindow refuses window functions in a clause.
+func (p *planner) withoutWindow(n *parse.Node, clause string) error {
+	if of := n.Window(); of != nil {
+		return p.Errorf(of.Pos, "%s cannot have a window function", clause)
 	}
 	return nil
 }
@@ -329,6 +351,9 @@ func groupKeys(p *planner, s *parse.Stage) (keys []*parse.Node, err error) {
 		}
 		if p.functions.hasAggregate(n) {
 			return nil, p.Errorf(k.Pos, "GROUP BY cannot have an aggregate function")
+		}
+		if err := p.withoutWindow(n, "GROUP BY"); err != nil {
+			return nil, err
 		}
 		keys = append(keys, n)
 	}
@@ -396,6 +421,9 @@ func compileWhere(p *planner, n *parse.Node) error {
 	if p.functions.hasAggregate(n) {
 		return p.Errorf(n.Pos, "WHERE cannot have an aggregate function; HAVING can")
 	}
+	if err := p.withoutWindow(n, "WHERE, unlike QUALIFY,"); err != nil {
+		return err
+	}
 	e, err := p.condition(n)
 	if err != nil {
 		return err
@@ -432,10 +460,12 @@ func compileAggregateStage(p *planner, s *parse.Stage) error {
 
 // compileExtend compiles EXTEND, which adds columns.
 func compileExtend(p *planner, s *parse.Stage) error {
+	p.beginWindows(s)
 	added, err := p.outputs(s.Columns)
 	if err != nil {
 		return err
 	}
+	p.endWindows()
 	for i, o := range added {
 		p.scope.named(slotName{name: o.name, typ: o.expr.typ, slot: p.scope.slots + i})
 	}
@@ -453,6 +483,7 @@ func compileRenames(p *planner, s *parse.Stage) error {
 	if err != nil {
 		return err
 	}
+	p.beginWindows(s)
 	if len(s.Columns) > maxChanged {
 		return p.Errorf(s.Pos, "SET, DROP and RENAME take up to %d columns", maxChanged)
 	}
@@ -475,6 +506,7 @@ func compileRenames(p *planner, s *parse.Stage) error {
 	if len(all) == 0 {
 		return p.Errorf(s.Pos, "DROP leaves no column")
 	}
+	p.endWindows()
 	project(p, all)
 	return nil
 }

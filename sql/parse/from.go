@@ -226,6 +226,12 @@ func (p *parser) unnested() (u Unnest, err error) {
 // pipe reads an operator after |>.
 func (p *parser) pipe() (s *Stage, err error) {
 	s = &Stage{Pos: p.peek().pos}
+	unnamed := len(p.unnamed)
+	defer func() {
+		if err == nil {
+			err = p.windows(s, unnamed)
+		}
+	}()
 	switch {
 	case p.accept("SELECT"):
 		if s.Distinct = p.accept("DISTINCT"); !s.Distinct {
@@ -235,7 +241,7 @@ func (p *parser) pipe() (s *Stage, err error) {
 	case p.accept("WHERE"):
 		s.Kind = WhereStage
 		s.Where, err = p.or()
-	case p.accept("EXTEND"):
+	case p.accept("EXTEND"), p.accept("WINDOW"): // which GoogleSQL has for window functions only
 		s.Kind = ExtendStage
 		s.Columns, err = p.columns()
 	case p.accept("SET"), p.accept("RENAME"), p.accept("DROP"):

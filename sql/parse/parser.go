@@ -21,6 +21,8 @@ type parser struct {
 	depth  int
 	with   []named // of the queries around the place
 	beyond *Beyond
+	// unnamed are the calls whose windows have names that are not looked up yet.
+	unnamed []unnamed
 }
 
 func (p *parser) peek() token { return p.tokens[p.at] }
@@ -61,9 +63,13 @@ func (p *parser) unexpected(want string) error {
 var reserved = strings.Fields("ALL AND AS ASC BETWEEN BY CASE CAST CROSS DESC DISTINCT ELSE END EXCEPT EXTRACT FALSE FROM FULL GROUP HAVING IF IN INNER INTERVAL IS JOIN LEFT LIKE LIMIT NOT NULL NULLS OR ORDER RIGHT SELECT THEN TRUE UNION UNNEST WHEN WHERE WINDOW WITH")
 
 // atName reports whether the next token is an identifier.
-func (p *parser) atName() bool {
-	t := p.peek()
-	return t.kind == QuotedToken || t.kind == WordToken && !slices.Contains(reserved, strings.ToUpper(t.text))
+func (p *parser) atName() bool { return p.peek().names() }
+
+func isReserved(word string) bool { return slices.Contains(reserved, strings.ToUpper(word)) }
+
+// names reports whether the token is an identifier that is not reserved.
+func (t token) names() bool {
+	return t.kind == QuotedToken || t.kind == WordToken && !isReserved(t.text)
 }
 
 func (p *parser) name(what string) (token, error) {
@@ -84,7 +90,7 @@ func (p *parser) part(what string) (token, error) {
 // alias takes a name with or without AS before it; it is empty when there is no name.
 func (p *parser) alias(what string) (string, error) {
 	t := p.peek()
-	if !p.accept("AS") && (!p.atName() || t.is("OFFSET") || t.is("ON") || t.is("USING") || t.is("INTERSECT") || t.is("TABLESAMPLE")) {
+	if !p.accept("AS") && (!p.atName() || t.is("OFFSET") || t.is("ON") || t.is("USING") || t.is("INTERSECT") || t.is("QUALIFY") || t.is("TABLESAMPLE")) {
 		return "", nil
 	}
 	t, err := p.name(what)
@@ -102,6 +108,9 @@ func (p *parser) query() (*Query, error) {
 	p.accept(";")
 	if p.peek().kind != EndToken {
 		return nil, p.unexpected("the end of the query")
+	}
+	if len(p.unnamed) > 0 {
+		return nil, p.lookUp(&Stage{}, 0)
 	}
 	return q, nil
 }
@@ -291,7 +300,11 @@ func (p *parser) operands() (*Block, error) {
 		}
 		return b, nil
 	}
+	unnamed := len(p.unnamed)
 	if err := p.order(s); err != nil {
+		return nil, err
+	}
+	if err := p.lookUp(s, unnamed); err != nil {
 		return nil, err
 	}
 	return b, p.limit(s)
@@ -389,6 +402,7 @@ func (b *Block) joined(j Join) *Block {
 
 // selection reads a block from SELECT to HAVING.
 func (p *parser) selection(s *Stage, from *From) (err error) {
+	unnamed := len(p.unnamed)
 	if s.Distinct = p.accept("DISTINCT"); !s.Distinct {
 		p.accept("ALL")
 	}
@@ -417,7 +431,13 @@ func (p *parser) selection(s *Stage, from *From) (err error) {
 			return err
 		}
 	}
-	return nil
+	if t := p.peek(); p.accept("QUALIFY") {
+		p.goBeyond("QUALIFY", t.pos)
+		if s.Qualify, err = p.or(); err != nil {
+			return err
+		}
+	}
+	return p.windows(s, unnamed)
 }
 
 // columns reads expressions with names.
@@ -451,7 +471,7 @@ func (p *parser) atEnd() bool {
 }
 
 // clauses are the reserved words that may follow a list of columns.
-var clauses = strings.Fields("FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT")
+var clauses = strings.Fields("FROM WHERE GROUP HAVING WINDOW ORDER LIMIT UNION EXCEPT INTERSECT")
 
 func (p *parser) column() (c Column, err error) {
 	c.Pos = p.peek().pos

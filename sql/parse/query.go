@@ -148,6 +148,8 @@ type Stage struct {
 	Sets     [][]int
 	GroupAll bool
 	Having   *Node
+	Qualify  *Node
+	windows  []namedWindow
 	Order    []Order
 	Limit    *Node // nil: all
 	Offset   *Node // nil: no rows are passed over
@@ -168,6 +170,26 @@ type Order struct {
 	Expr      *Node
 	Desc      bool
 	NullsLast bool
+}
+
+// A windowSpec is a window as it is written.
+type windowSpec struct {
+	base      *Name // of the named window that it extends
+	partition []*Node
+	order     []Order
+	frame     *Frame
+}
+
+// An unnamed is a call whose window has a name that is not looked up yet.
+type unnamed struct {
+	over *Node
+	spec windowSpec
+}
+
+// A namedWindow is a window of WINDOW.
+type namedWindow struct {
+	name string
+	spec windowSpec
 }
 
 // An Option is an option of a table.

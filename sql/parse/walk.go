@@ -92,6 +92,7 @@ func (s *Stage) eachNode(fn func(*Node)) {
 	columns(s.Group)
 	fn(s.Where)
 	fn(s.Having)
+	fn(s.Qualify)
 	for _, o := range s.Order {
 		fn(o.Expr)
 	}
@@ -116,5 +117,34 @@ func (s *Stage) HasQuery() bool {
 	found := false
 	w := walk{map[*Block]bool{}, map[*Node]bool{}, func(*From) { found = true }, nil}
 	w.stage(s)
+	return found
+}
+
+// Window is a window function in an expression, outside of queries in it; nil: it has none.
+func (n *Node) Window() *Node { return n.window(map[*Node]bool{}) }
+
+func (n *Node) window(seen map[*Node]bool) *Node {
+	switch {
+	case n == nil || seen[n]:
+		return nil
+	case n.Op == OpOver:
+		return n
+	}
+	if len(n.Args) > 0 {
+		seen[n] = true
+	}
+	for _, arg := range n.Args {
+		if found := arg.window(seen); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// HasWindow reports whether an expression of the stage has a window function.
+func (s *Stage) HasWindow() bool {
+	found := false
+	seen := map[*Node]bool{}
+	s.EachNode(func(n *Node) { found = found || n.window(seen) != nil })
 	return found
 }

@@ -37,6 +37,9 @@ var errEnough = errors.New("no more rows are needed")
 // maxHeld bounds the memory of groups, of sorted rows and of distinct values of a query.
 const maxHeld = 256 << 20
 
+// rowsBetween are rows between two looks at the context.
+const rowsBetween = 1024
+
 // An execution counts the memory and the rows of a query under way.
 type execution struct {
 	*call

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -177,10 +178,9 @@ func (r sortRow) size() int {
 	return value.Size(value.Struct(r.by)) + value.Size(value.Struct(r.values))
 }
 
-// sort keeps the order of equal rows, so that a result is the same each time.
-func (s *sorter) sort() {
-	slices.SortStableFunc(s.rows, s.compare)
-}
+// sort keeps the order of equal rows, so that a result is the same each time. When the context
+// ends, it stops, and whatever takes the rows looks at the context too.
+func (s *sorter) sort() { sortRows(s.x.ctx, s.rows, s.compare) }
 
 func (s *sorter) compare(a, b sortRow) int {
 	for i, o := range s.order {
@@ -201,7 +201,12 @@ func compareNulls(a, b any, o parse.Order) int {
 	case a == nil || b == nil:
 		return -1
 	}
-	c := value.Order(a, b)
+	x, ok := a.(int64)
+	y, both := b.(int64)
+	c := cmp.Compare(x, y) // value.Order looks at other types first
+	if !ok || !both {
+		c = value.Order(a, b)
+	}
 	if o.Desc {
 		return -c
 	}

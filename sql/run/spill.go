@@ -77,7 +77,10 @@ func diskError(err error) error {
 func (s *spill) write(rows []sortRow) error {
 	w := bufio.NewWriterSize(s.file, 1<<20)
 	var b []byte
-	for _, row := range rows {
+	for i, row := range rows {
+		if i%rowsBetween == 0 && s.x.ctx.Err() != nil {
+			return s.x.ctx.Err()
+		}
 		var err error
 		if b, err = value.Append(b[:0], value.Struct(row.by)); err == nil {
 			b, err = value.Append(b, value.Struct(row.values))
@@ -130,6 +133,11 @@ func (r *run) next() error {
 	}
 	r.row = sortRow{by.(value.Struct), values.(value.Struct)}
 	return nil
+}
+
+// whole reads all runs, one after the other.
+func (s *spill) whole() *run {
+	return &run{most: uint64(s.end), from: bufio.NewReaderSize(io.NewSectionReader(s.file, 0, s.end), runBuffer)}
 }
 
 // A merge is a heap of runs by their next rows; earlier runs come first among equal rows.
