@@ -127,10 +127,21 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 		release()
 		return nil, nil
 	}
-	count, size := int64(b.Count()), int64(b.Len())
+	count := int64(b.Count())
 	applied = true
-	err = s.do(ctx, func() error { // it may stay behind, with the batch
-		defer release()
+	if err := s.erase(ctx, b, release); err != nil {
+		return nil, err
+	}
+	s.clean.deleted.Add(count)
+	return next, nil
+}
+
+// erase writes deletes that no change stream shows, and closes the batch. It may stay behind,
+// with the batch; ended is called at its end.
+func (s *Store) erase(ctx context.Context, b *engine.Batch, ended func()) error {
+	size := int64(b.Len())
+	err := s.do(ctx, func() error {
+		defer ended()
 		if s.kept.Ships() != "" { // after a kill a standby must hold no more than its primary
 			_, err := s.put(b, false)
 			return err
@@ -138,12 +149,10 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 		defer b.Close()
 		return wrap(s.db.Apply(b, engine.NoSync))
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.clean.written.Add(size)
 	}
-	s.clean.deleted.Add(count)
-	s.clean.written.Add(size)
-	return next, nil
+	return err
 }
 
 // SetExpiry implements [cf.Store].

@@ -3,7 +3,6 @@ package pebble
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	engine "github.com/cockroachdb/pebble/v2"
 
@@ -34,38 +33,6 @@ func (s *Store) flush(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// Compact implements [cf.Store]. It first deletes the cells that have expired. Pebble moves a
-// file down without rewriting it if nothing is below, and does not touch the files at the bottom.
-func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
-	s.mu.RLock()
-	f, err := s.lookup(ctx, name)
-	s.mu.RUnlock()
-	if err != nil || rows.Empty() {
-		return err
-	}
-	ctx, done := s.until(ctx)
-	defer done()
-	if err := s.expire(ctx, f, rows, 0); err != nil {
-		return err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if _, err := s.lookup(ctx, name); err != nil {
-		return err
-	}
-	if err := s.gate.letIn(ctx); err != nil {
-		return err
-	}
-	start, end := rows.Bounds()
-	err = s.do(ctx, func() error {
-		return wrap(s.db.Compact(ctx, append(slices.Clone(f.prefix), start...), append(slices.Clone(f.prefix), end...), true))
-	})
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // Checkpoint implements [cf.Checkpointer]. It flushes first: data that is in files is not

@@ -159,6 +159,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		},
 		CompactionEnd: func(i engine.CompactionInfo) {
 			s.stuck.note(s.fs, func(k *stuck) { k.compaction = i.Err })
+			s.met(i.Err)
 		},
 	}
 	s.settings.EnsureDefaults()

@@ -39,9 +39,11 @@ type Store struct {
 	shaping sync.Mutex // families are created and dropped one at a time
 	next    uint32     // number of a family
 
-	counted  atomic.Value // map[uint64]tableCounts, by the number of the file
-	failures atomic.Int64 // of the background
-	read     atomic.Int64 // bytes of keys and values
+	counted   atomic.Value // map[uint64]tableCounts, by the number of the file
+	failures  atomic.Int64 // of the background
+	rewriting atomic.Int64 // calls of Compact
+	merging   sync.Map     // context.CancelCauseFunc of their parts
+	read      atomic.Int64 // bytes of keys and values
 
 	life  context.Context // ends with EndWaits
 	end   context.CancelFunc

@@ -83,5 +83,8 @@ func (s *Store) separation() (p engine.ValueSeparationPolicy) {
 			}
 		}
 	}
+	if s.rewriting.Load() > 0 { // files of large values may hold deleted ones, so they are written anew, too
+		p.MaxBlobReferenceDepth = 0
+	}
 	return p
 }
