@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	engine "github.com/cockroachdb/pebble/v2"
 
@@ -62,11 +63,22 @@ func (s *Store) merge(ctx context.Context, start, end []byte) error {
 	return err
 }
 
-// met is called when a compaction has failed.
+// met is called when a compaction has ended.
 func (s *Store) met(err error) {
 	if err = wrap(err); errors.Is(err, cf.ErrCorrupt) {
+		s.damaged.Store(true)
 		for _, fail := range s.merging.Range {
 			fail.(context.CancelCauseFunc)(err)
+		}
+	}
+}
+
+// rest is called when a compaction begins. Pebble repeats one that met damage at once.
+func (s *Store) rest() {
+	if s.damaged.Swap(false) {
+		select {
+		case <-time.After(patience):
+		case <-s.life.Done():
 		}
 	}
 }

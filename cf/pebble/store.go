@@ -42,6 +42,7 @@ type Store struct {
 	counted   atomic.Value // map[uint64]tableCounts, by the number of the file
 	failures  atomic.Int64 // of the background
 	rewriting atomic.Int64 // calls of Compact
+	damaged   atomic.Bool  // the last compaction met damage
 	merging   sync.Map     // context.CancelCauseFunc of their parts
 	read      atomic.Int64 // bytes of keys and values
 

@@ -75,6 +75,7 @@ func (s *Store) span(start []byte) (p engine.SpanPolicy, end []byte, err error) 
 
 // separation is on when a family wants it.
 func (s *Store) separation() (p engine.ValueSeparationPolicy) {
+	s.rest()
 	for _, f := range *s.families.Load() {
 		if size := int(f.tuning.Load().BlobMinSize); size > 0 && (!p.Enabled || size < p.MinimumSize) {
 			p = engine.ValueSeparationPolicy{
