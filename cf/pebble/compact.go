@@ -50,26 +50,25 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 }
 
 // merge writes the memtable and merges the files of a range that overlap. Pebble begins a
-// compaction that met damage again and again, and others wait for it: then this call ends.
+// compaction that failed again and again, and others wait for it: then this call ends.
 func (s *Store) merge(ctx context.Context, start, end []byte) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	s.merging.Store(&fail, fail)
 	defer s.merging.Delete(&fail)
 	err := s.do(ctx, func() error { return wrap(s.db.Compact(ctx, start, end, true)) })
-	if cause := context.Cause(ctx); errors.Is(cause, cf.ErrCorrupt) {
-		return cause
-	}
-	return err
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // met is called when a compaction has ended.
 func (s *Store) met(err error) {
-	if err = wrap(err); errors.Is(err, cf.ErrCorrupt) {
-		s.damaged.Store(true)
-		for _, fail := range s.merging.Range {
-			fail.(context.CancelCauseFunc)(err)
-		}
+	if err == nil || errors.Is(err, engine.ErrCancelledCompaction) {
+		return
+	}
+	err = wrap(err)
+	s.damaged.Store(errors.Is(err, cf.ErrCorrupt))
+	for _, fail := range s.merging.Range {
+		fail.(context.CancelCauseFunc)(err)
 	}
 }
 

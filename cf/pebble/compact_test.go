@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/pebble"
@@ -157,6 +161,36 @@ func TestCompactMeetsDamage(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Errorf("%v", err)
+	}
+}
+
+// A compaction that finds no room says so, and another one is made once there is room.
+func TestCompactOnAFullDisk(t *testing.T) {
+	d := newDisk()
+	s := open(t, d, false)
+	defer s.Close()
+	create(t, s, "t/a")
+	putAt(t, s, "t/a", 1, 1)
+	if err := s.Flush(t.Context(), "t/a"); err != nil {
+		t.Fatal(err)
+	}
+	var made atomic.Int64
+	fault := func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".sst") && made.Add(1) > 1 { // the flush has room
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	d.fault.Store(&fault)
+	if err := s.Compact(t.Context(), "t/a", cf.Range{}); !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, cf.ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+	d.heal()
+	if err := s.Compact(t.Context(), "t/a", cf.Range{}); err != nil {
+		t.Error(err)
+	}
+	if f := stats(t, s).Families["t/a"]; f.Entries != 1 || f.Tombstones != 0 {
+		t.Errorf("%+v", f)
 	}
 }
 
