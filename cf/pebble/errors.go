@@ -35,9 +35,15 @@ func wrap(err error) error {
 	return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 }
 
+// firstLine leaves out the kinds that Pebble adds to an error.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}
+
 // corrupt is the error of Pebble for damage, on one line and with the file's name.
 func corrupt(err error) error {
-	text, _, _ := strings.Cut(err.Error(), "\n")
+	text := strings.Replace(firstLine(err), "file 000000: ", "", 1) // a check opens files without their numbers
 	if info := engine.ExtractDataCorruptionInfo(err); info != nil {
 		text = filepath.Base(info.Path) + ": " + text
 	} else if m := blobNumber.FindStringSubmatch(text); m != nil {

@@ -480,6 +480,9 @@ func TestADamagedFile(t *testing.T) {
 	if err := s.CheckFiles(t.Context(), func(f cf.CheckedFile) error {
 		if f.Err != nil {
 			damaged++
+			if text := f.Err.Error(); strings.Contains(text, "000000") { // the number of no file
+				t.Errorf("%s: %s", f.Name, text)
+			}
 		}
 		return nil
 	}); err != nil || damaged == 0 {

@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	engine "github.com/cockroachdb/pebble/v2"
@@ -124,12 +123,11 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	// returns the error.
 	s.settings.EventListener = &engine.EventListener{
 		DataCorruption: func(i engine.DataCorruptionInfo) {
-			text, _, _ := strings.Cut(i.Details.Error(), "\n")
-			logger{s}.Errorf("damage in %s: %s", i.Path, text)
+			logger{s}.Errorf("damage in %s: %s", i.Path, firstLine(i.Details))
 		},
 		BackgroundError: func(err error) {
 			s.failures.Add(1)
-			logger{s}.Errorf("%v", err)
+			logger{s}.Errorf("%s", firstLine(err))
 		},
 		WriteStallBegin: func(engine.WriteStallBeginInfo) {
 			s.gate.close()
