@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -420,7 +421,10 @@ func restored(name, of string) scene {
 }
 
 // trimmed makes a primary that has no longer the log that its standbys need.
-func trimmed(name string) scene {
+func trimmed(name string) scene { return all(flushed(name), forgotten(name)) }
+
+// flushed writes rows, and ends the files of the log that have what was before.
+func flushed(name string) scene {
 	return func(w *stage) {
 		for _, row := range []string{"more", "and more"} {
 			w.local(name, func(ctx context.Context, db *query.DB) error {
@@ -428,6 +432,12 @@ func trimmed(name string) scene {
 				return errors.Join(db.Table("t").Apply(ctx, row, mutationOf(row)), db.Table("t").Flush(ctx))
 			})
 		}
+	}
+}
+
+// forgotten removes the log of a primary that is kept for standbys alone.
+func forgotten(name string) scene {
+	return func(w *stage) {
 		logs, err := filepath.Glob(filepath.Join(w.db(name), "archive", "*.log"))
 		w.must(err)
 		if len(logs) == 0 {
@@ -577,7 +587,7 @@ func rowsOfAll(w *stage) map[string]string {
 // not synced.
 func TestKilledAtEachStep(t *testing.T) {
 	killer := buildKiller(t)
-	for _, c := range changes {
+	for _, c := range slices.Concat(changes, archiveChanges) {
 		if c.at == "" && *stepEvery == 0 {
 			continue
 		}

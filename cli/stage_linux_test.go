@@ -32,12 +32,15 @@ type stage struct {
 	hosts map[string]*host
 	rows  map[string]string // that a server has acknowledged, and that the one that leads must have
 	tail  []string          // rows that only the old primary has
+	// moment is one to which a standby with a delay can be promoted.
+	moment time.Time
 }
 
 // A host is a machine with a server.
 type host struct {
 	name, addr, log string
 	more            []string  // flags of the next start
+	always, follows []string  // flags of each start, and of each one as a standby
 	process         *exec.Cmd // nil while it is down
 	serves, ended   chan struct{}
 }
@@ -111,8 +114,9 @@ func (w *stage) start(name, of string, under ...string) *host {
 	args := append(slices.Clone(under), self, "serve", "--db", w.db(name), "--addr", h.addr, "--http", "off", "--memory", "16MiB", "--semi-sync", "strict")
 	if of != "" {
 		args = append(args, "--standby-of", w.hosts[of].addr, "--standby-name", name)
+		args = append(args, h.follows...)
 	}
-	args = append(args, h.more...)
+	args = slices.Concat(args, h.always, h.more)
 	h.process = exec.Command(args[0], args[1:]...)
 	h.process.Env = append(os.Environ(), beSmolwc+"=1")
 	said, err := os.OpenFile(h.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -213,10 +217,9 @@ func (w *stage) put(name, row, semiSync string) error {
 	return err
 }
 
-// has checks that a server has rows.
-func (w *stage) has(name string, want map[string]string) {
-	w.t.Helper()
-	got, err := call(w, name, func(ctx context.Context, c *client.Client) (map[string]string, error) {
+// rowsOf are the rows of a server.
+func (w *stage) rowsOf(name string) (map[string]string, error) {
+	return call(w, name, func(ctx context.Context, c *client.Client) (map[string]string, error) {
 		all := map[string]string{}
 		for r, err := range c.Table("t").ReadRows(client.Async(ctx)) {
 			if err != nil {
@@ -228,6 +231,12 @@ func (w *stage) has(name string, want map[string]string) {
 		}
 		return all, nil
 	})
+}
+
+// has checks that a server has rows.
+func (w *stage) has(name string, want map[string]string) {
+	w.t.Helper()
+	got, err := w.rowsOf(name)
 	w.must(err)
 	for row, value := range want {
 		if got[row] != value {

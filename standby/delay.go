@@ -255,17 +255,35 @@ func momentOf(micros int64) (t time.Time) {
 
 func momentText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// leaveSpool ends the spool of a promoted standby. What a promotion to a moment left out
-// is kept until the next one.
-func (s *Standby) leaveSpool() error {
+// leaveSpool ends the spool of a promotion. An error does not end that: the next standby here puts the spool aside.
+func (s *Standby) leaveSpool(after uint64) error {
 	if s.spool == nil {
 		return nil
 	}
-	if s.spool.empty() {
-		return s.spool.remove()
+	if !s.spool.empty() {
+		s.logger.Warn("the promotion leaves out what was written later; it stays with the old primary, and here", "dir", filepath.Join(s.dir.dir, spoolLeftDir))
 	}
-	s.logger.Warn("the promotion leaves out what was written later; it stays with the old primary, and here", "dir", filepath.Join(s.dir.dir, spoolLeftDir))
-	return cmp.Or(s.spool.close(), putSpoolAside(s.dir.dir))
+	if err := cmp.Or(s.spool.close(), leaveSpool(s.dir.dir, after)); err != nil {
+		s.logger.Error("what the promotion left out cannot be moved", "dir", s.spool.dir, "error", err)
+	}
+	return nil
+}
+
+// leaveSpool ends the spool in a directory that was promoted with all records up to a position. What it left out is kept until
+// the next promotion.
+func leaveSpool(dir string, after uint64) error {
+	path := filepath.Join(dir, spoolDir)
+	if !exists(path) {
+		return nil
+	}
+	s, err := openSpool(path, cf.Position(after), func(*cf.LogRecord) error { return nil })
+	switch {
+	case err != nil:
+		return putSpoolAside(dir) // what cannot be read is kept, too
+	case s.empty():
+		return s.remove()
+	}
+	return cmp.Or(s.close(), putSpoolAside(dir))
 }
 
 // putSpoolAside keeps what a promotion left out: part of a log that the database no

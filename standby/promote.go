@@ -101,7 +101,7 @@ func (s *Standby) promoteTo(ctx context.Context, number int64, at time.Time, lea
 	ctx = context.WithoutCancel(ctx)
 	if err == nil {
 		err = s.reader.change(func() error {
-			return s.opened.Promote(ctx, durability == query.DurabilityAsync, func() error { return beginEpoch(ctx, s.opened) })
+			return s.opened.Promote(ctx, durability == query.DurabilityAsync, func() error { return beginEpoch(ctx, s.opened, s.leaveSpool) })
 		})
 	}
 	if err != nil {
@@ -109,9 +109,6 @@ func (s *Standby) promoteTo(ctx context.Context, number int64, at time.Time, lea
 		return nil, s.Err()
 	}
 	s.reader.promoted.Store(true)
-	if err := s.leaveSpool(); err != nil {
-		s.logger.Error("what the promotion left out cannot be moved", "dir", s.spool.dir, "error", err)
-	}
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
 	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Switched: s.o.Switched, Token: s.o.Token, TLS: s.o.TLS, Logger: s.logger})
 	p.hook.Store, p.feed.copying, p.retry = s.opened, s.feed.copying, s.o.Retry
@@ -149,8 +146,9 @@ func (s *Standby) commit(ctx context.Context, number int64, leader string) (next
 // step is for tests, which stop the process there.
 var step = func(string) {}
 
-// beginEpoch writes the epoch of a promotion into the catalog, unless it is there.
-func beginEpoch(ctx context.Context, store cf.Shipper) error {
+// beginEpoch writes the epoch of a promotion into the catalog, unless it is there. Before that is noted it calls leave with the last
+// position of the epoch before: a promotion that is killed does it again.
+func beginEpoch(ctx context.Context, store cf.Shipper, leave func(after uint64) error) error {
 	var next promotion
 	if ok, err := readFile(store.Home(), plumbing.PromotedFile, &next); err != nil || !ok {
 		return err
@@ -165,6 +163,10 @@ func beginEpoch(ctx context.Context, store cf.Shipper) error {
 		}
 	}
 	step("written")
+	if err := leave(next.After); err != nil {
+		return err
+	}
+	step("left")
 	err = next.noteBegun(store.Home())
 	step("ended")
 	return err
@@ -181,7 +183,8 @@ func endPromotion(dir string) error {
 		return err
 	}
 	ctx := context.Background()
-	err = store.Promote(ctx, false, func() error { return beginEpoch(ctx, store) })
+	leave := func(after uint64) error { return leaveSpool(dir, after) }
+	err = store.Promote(ctx, false, func() error { return beginEpoch(ctx, store, leave) })
 	return errors.Join(err, store.Close())
 }
 
