@@ -110,8 +110,12 @@ func TestMetricsOfAlertsAndDashboardsExist(t *testing.T) {
 	p := newPair(t)
 	p.smolwc("--addr", p.router.addr, "-c", "put fleet plane#1 meta:model=737; get fleet plane#1; scan fleet")
 	p.smolwc("verify", "--addr", p.standby.addr, "--against", p.link.Addr())
+	p.primary.says("smolwc_moments_earliest_timestamp_seconds ")
+	late := newProcess(t, "serve", "--db", filepath.Join(p.dir, "late"), "--history", "off", "--memory", "16MiB", "--standby-of", p.primary.addr, "--standby-name", "late", "--standby-delay", "1h")
+	p.smolwc("--addr", p.primary.addr, "-c", "put fleet plane#2 meta:model=747")
+	late.says("smolwc_standby_delayed_earliest_timestamp_seconds ")
 	have := map[string]bool{"up": true} // of Prometheus itself
-	for _, s := range []*process{p.primary, p.standby, p.router} {
+	for _, s := range []*process{p.primary, p.standby, p.router, late} {
 		text, ok := alerttest.Scrape(s.pages)
 		if !ok {
 			t.Fatalf("%s has no metrics: %s", s.pages, text)

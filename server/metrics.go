@@ -282,6 +282,9 @@ func (s *Server) momentFigures() []figure {
 		{"sent_bytes_total", float64(st.Bytes), "Bytes of segments that were sent, compressed."},
 		{"gaps_total", float64(st.Gaps), "Gaps in the restorable moments that have begun since the start of the server."},
 	}
+	if st.Keep > 0 {
+		all = append(all, figure{"keep_seconds", st.Keep.Seconds(), "How long moments stay restorable."})
+	}
 	if !st.Earliest.IsZero() {
 		all = append(all, figure{"earliest_timestamp_seconds", float64(st.Earliest.UnixMilli()) / 1000, "The first moment that can be restored, in seconds since 1970."})
 	}

@@ -26,12 +26,16 @@ import (
 type feed struct {
 	smolwcpb.UnimplementedStandbysServer
 	replicas []*smolwcpb.Replica
+	is       *smolwcpb.ListReplicasResponse // instead of a primary with replicas
 	fenced   chan struct{}
 	leader   string // when fenced is closed
 	confirms atomic.Int64
 }
 
 func (f *feed) ListReplicas(context.Context, *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
+	if f.is != nil {
+		return f.is, nil
+	}
 	return &smolwcpb.ListReplicasResponse{Epoch: 1, Replicas: f.replicas}, nil
 }
 
@@ -88,6 +92,31 @@ func TestMetricsOfStandbysWithOneName(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s in:\n%s", want, text)
 		}
+	}
+}
+
+// A standby with a delay says how long it is, what waits, and the earliest moment to which it can be promoted, if it knows one.
+func TestMetricsOfADelay(t *testing.T) {
+	r := newRig(t)
+	f := &feed{is: &smolwcpb.ListReplicasResponse{Epoch: 1, Standby: true, DelayMicros: 3_600_000_000, DelayedBytes: 4096}}
+	_, s := serveToo(t, r.db, server.Options{Standbys: f})
+	text := page(t, s, "/metrics", http.StatusOK)
+	for _, want := range []string{"\nsmolwc_standby_delay_seconds 3600\n", "\nsmolwc_standby_delayed_bytes 4096\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s in:\n%s", want, text)
+		}
+	}
+	const earliest = "smolwc_standby_delayed_earliest_timestamp_seconds"
+	if strings.Contains(text, earliest) {
+		t.Errorf("an earliest moment that is not known:\n%s", text)
+	}
+	f.is.DelayedSinceMicros = 1_706_178_659_500_000
+	if text := page(t, s, "/metrics", http.StatusOK); !strings.Contains(text, "\n"+earliest+" 1.7061786595e+09\n") {
+		t.Errorf("the earliest moment is not there:\n%s", text)
+	}
+	f.is.DelayMicros = 0
+	if text := page(t, s, "/metrics", http.StatusOK); strings.Contains(text, "smolwc_standby_delay") {
+		t.Errorf("a standby without a delay:\n%s", text)
 	}
 }
 

@@ -97,7 +97,9 @@ type Sender struct {
 // A Status is a sender's progress.
 type Status struct {
 	Target string
-	Strict bool // as in Options
+	// Strict and Keep are those of the options; Keep is 0 if moments stay for ever.
+	Strict bool
+	Keep   time.Duration
 	// Online: the last segment or beat arrived.
 	Online bool
 	// Position is how far the log is in the archive, and Latest how far it reaches. All commits up to the time
@@ -149,7 +151,7 @@ func NewSender(db *query.DB, log Log, target string, o Options) (*Sender, error)
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Logger = o.Logger.With("target", target)
-	return &Sender{db: db, log: log, target: target, o: o, status: Status{Target: target, Strict: o.Strict}}, nil
+	return &Sender{db: db, log: log, target: target, o: o, status: Status{Target: target, Strict: o.Strict, Keep: max(0, o.Keep)}}, nil
 }
 
 // Status returns the sender's progress so far.
