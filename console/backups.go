@@ -106,7 +106,7 @@ func changeBackups(v *visit) error {
 	case act == "verify" && !sure:
 		return v.showBackups(act, "this reads every byte of all backups; verify them?")
 	case act == "backup":
-		err = v.console.work.begin(v.token, "Making a backup", func(ctx context.Context, o archive.Options) (string, error) {
+		err = v.console.work.begin(v.token, "Making a backup", "", func(ctx context.Context, o archive.Options) (string, error) {
 			made, err := v.BackUp(ctx, "", archive.BackupOptions{Options: o})
 			return fmt.Sprintf("backup %d is made: %s, and %s were sent", made.ID, inBytes.of(made.Size), inBytes.of(made.SentBytes)), err
 		})
@@ -130,7 +130,7 @@ func (v *visit) verifyBackups() error {
 	for _, g := range all {
 		found.upTo = max(found.upTo, g.ID)
 	}
-	return v.console.work.begin(v.token, "Verifying the backups", func(ctx context.Context, o archive.Options) (string, error) {
+	return v.console.work.begin(v.token, "Verifying the backups", "", func(ctx context.Context, o archive.Options) (string, error) {
 		report, err := v.VerifyBackups(ctx, "", o)
 		found.VerifyReport = report
 		if found.at = time.Now(); found.Elapsed > 0 {

@@ -118,6 +118,8 @@ func (c *Console) routes() {
 		"POST /backups":                 changeBackups,
 		"GET /backups/work":             showWork,
 		"GET /standbys":                 showStandbys,
+		"GET /moment":                   showMoment,
+		"POST /moment":                  openMoment,
 	} {
 		c.mux.Handle(pattern, c.handle(page))
 	}

@@ -16,6 +16,7 @@ type work struct {
 	Running     bool
 	Result      string
 	Failure     string
+	Table       string // that it makes; "" for none
 
 	token string // of the person
 	stop  context.CancelFunc
@@ -37,15 +38,15 @@ type verified struct {
 	upTo int // the newest backup that it has read
 }
 
-// begin runs work, which ends by itself, by stop, or with the console.
-func (w *works) begin(token, name string, run func(context.Context, archive.Options) (string, error)) error {
+// begin runs work, which ends by itself, by stop, or with the console. table is one that it makes, or "".
+func (w *works) begin(token, name, table string, run func(context.Context, archive.Options) (string, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.now.Running || w.ended {
 		return invalid("other work on backups is under way; try again when it has ended")
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w.now = work{Name: name, Began: time.Now(), Running: true, token: token, stop: stop}
+	w.now = work{Name: name, Table: table, Began: time.Now(), Running: true, token: token, stop: stop}
 	w.running.Go(func() {
 		defer stop()
 		result, err := run(ctx, archive.Options{Report: w.report})

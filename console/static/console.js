@@ -353,3 +353,21 @@ document.addEventListener("htmx:xhr:progress", (e) => {
   });
   get("forget").addEventListener("click", () => { store("ran", []); show(); });
 })();
+
+// The slider of moments and the field beside it show the same moment.
+(() => {
+  const slider = get("second"), at = get("at");
+  if (!slider || !at) return;
+  const text = (s) => new Date(s * 1000).toISOString().replace(".000Z", "Z");
+  const say = () => slider.setAttribute("aria-valuetext", text(slider.value));
+  slider.addEventListener("input", () => { at.value = text(slider.value); say(); });
+  slider.addEventListener("keydown", (e) => { // a tenth of the whole is too much for a week
+    const far = e.key === "PageUp" ? 60 : e.key === "PageDown" ? -60 : 0;
+    if (!far) return;
+    e.preventDefault();
+    slider.value = Number(slider.value) + (e.shiftKey ? 60 : 1) * far;
+    slider.dispatchEvent(new Event("input"));
+  });
+  at.addEventListener("change", () => { const s = Date.parse(at.value) / 1000; if (s) { slider.value = s; say(); } });
+  say();
+})();

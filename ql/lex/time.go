@@ -17,8 +17,9 @@ type Time struct {
 	// Now says that the time is the time of running plus Offset.
 	Now    bool
 	Offset time.Duration
-	// At is the time when Now is false.
-	At cells.Timestamp
+	// At is the time when Now is false. Number says that it was written as a number.
+	At     cells.Timestamp
+	Number bool
 	// Loose says that At is a date without a zone, taken as UTC.
 	Loose bool
 }
@@ -79,7 +80,7 @@ var timeLayouts = []string{
 // time, now, now-36h.
 func ParseTime(at Pos, s string) (*Time, error) {
 	t := &Time{Pos: at}
-	if s != "" && (isDigit(s[0]) || s[0] == '-') && IsInteger(s) {
+	if t.Number = s != "" && (isDigit(s[0]) || s[0] == '-') && IsInteger(s); t.Number {
 		n, err := ParseInteger(s)
 		t.At = cells.Timestamp(n)
 		switch {
