@@ -120,10 +120,11 @@ func late(name, of string) scene {
 				return err == nil && len(is.Replicas) == 1 && is.Replicas[0].Delay > 0 && is.Replicas[0].Synced == is.Position
 			})
 		}
-		received() // the log says from now on when its records were written
+		received()
 		for _, row := range []string{"early", "earlier than the moment"} {
 			w.must(w.put(of, row, "off"))
 		}
+		received()                         // where the log does not say when records were written, it counts when they came
 		const apart = 2 * time.Millisecond // times are microseconds of a clock
 		time.Sleep(apart)
 		w.moment = time.Now()
