@@ -88,7 +88,7 @@ func reading(name string) scene {
 	return func(w *stage) { w.hosts[name].always = toArchive(w) }
 }
 
-// onlyInArchive writes rows, a load and changes of the schema of which only the archive has the log in the end.
+// onlyInArchive writes rows, a load and changes of the schema, until only the archive holds their log.
 func onlyInArchive(name string) scene {
 	return all(loaded(name, "loaded"), altered(name), flushed(name), sending(name), forgotten(name))
 }
@@ -180,7 +180,7 @@ func leadsFromMoment(name, of string) scene {
 		w.must(w.put(name, "after", "off"))
 		w.stop(name)
 		if has(w.db(name), "delayed") || !has(filepath.Join(w.db(name)), "delayed.left") {
-			w.t.Error("what the promotion left out was not put aside")
+			w.t.Error("the records that the promotion left out were not put aside")
 		}
 		w.must(w.tries(name, ""))
 	}

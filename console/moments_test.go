@@ -82,8 +82,8 @@ func (at *site) tables() (names []string) {
 	return names
 }
 
-// Somebody dropped a table: its page as of a moment before opens it beside the present ones, after a question
-// that says what is read. To look changes nothing.
+// Somebody dropped a table: a page opens it as of a moment before, beside the present ones, after a question that names the
+// backup and the log to read. To look changes nothing.
 func TestATableIsOpenedAsItWas(t *testing.T) {
 	at := newSendingSite(t)
 	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
@@ -135,7 +135,7 @@ func TestATableIsOpenedAsItWas(t *testing.T) {
 	}
 }
 
-// What cannot be opened is refused before anything is read, and says why.
+// A moment or a name that makes no sense is refused before anything is read, and the page says why.
 func TestAMomentThatCannotBeOpened(t *testing.T) {
 	at := newSendingSite(t)
 	at.sent()

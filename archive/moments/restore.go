@@ -196,6 +196,9 @@ func (r *restoring) blocksOf(ctx context.Context, s *segment) ([]*block, error) 
 
 // find finds where the restore ends.
 func (r *restoring) find(ctx context.Context, m Moment) error {
+	if len(r.chain.runs) == 0 && len(r.chain.gens) == 0 {
+		return fmt.Errorf("%w: there is nothing at this place, neither backups nor segments of the log", ErrNoMoment)
+	}
 	if len(r.chain.runs) == 0 {
 		return fmt.Errorf("%w: there are no segments of the log in the archive; smolwc serve --continuous sends them, and without --at the newest backup is restored", ErrNoMoment)
 	}
@@ -234,7 +237,7 @@ func (c *chain) noMoment(at int64) error {
 		from, _ := after.earliest()
 		return fmt.Errorf("%w: the earliest one that can is %s", ErrNoMoment, formatTime(timeOf(from)))
 	case after == nil:
-		return fmt.Errorf("%w: the latest one that can is %s", ErrNoMoment, formatTime(timeOf(before.end().Until)))
+		return fmt.Errorf("%w: the latest one that can is %s; while nothing is written, a server sends a later one each minute", ErrNoMoment, formatTime(timeOf(before.end().Until)))
 	}
 	from, _ := after.earliest()
 	why := after.begins

@@ -32,7 +32,10 @@ import (
 // A block is what the sender sent at once: the length of its header, the header as JSON, the length of its
 // records, the records, and the SHA-256 of all that. Each header repeats the sum of the block before: so no
 // block can be missing, doubled, swapped or foreign without an error. A segment of one block was sent as it
-// is; others were merged. Numbers are big-endian, and in records of varying length.
+// is; others were merged. Numbers are big-endian: 4 bytes for the length of a header, 8 for that of records.
+//
+// A record is the number of positions that it takes, the microseconds since the one before, and its length, each in varying length, and
+// then its bytes as the engine wrote them.
 const (
 	magic = "smolwc segment 1\n"
 	// maxRaw bounds the blocks of a segment, in memory too. A record is up to 1 GiB
