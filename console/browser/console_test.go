@@ -36,6 +36,7 @@ func TestConsole(t *testing.T) {
 		{"every page", everyPage},
 		{"ten tasks", tenTasks},
 		{"by keyboard", byKeyboard},
+		{"a table as it was", asItWas},
 		{"widths of columns", widths},
 		{"drawn results", drawn},
 		{"the back button", backButton},
@@ -133,7 +134,7 @@ var pages = []struct{ path, complaint string }{
 	{"/", ""}, {"/tables/fleet", ""}, {"/tables/fleet?prefix=flight%23N223AG&limit=10", ""}, {"/tables/fleet?prefix=none", ""},
 	{"/tables/fleet/row?key=plane%23N223AG", ""}, {"/tables/fleet/cell?key=plane%23N223AG&family=meta&qualifier=model", ""},
 	{"/tables/fleet/schema", ""}, {"/tables/fleet/edit?key=plane%23N223AG&family=meta&qualifier=model", ""}, {"/query", ""}, {"/query?q=help", ""},
-	{"/schema", ""}, {"/calls", ""}, {"/backups", ""}, {"/standbys", ""}, {"/tables/fleet/heat", ""}, {"/tables/fleet?on=delay%3Adep&op=%3E&value=100&show=delay%3Adep", ""},
+	{"/schema", ""}, {"/calls", ""}, {"/backups", ""}, {"/moment?table=fleet", ""}, {"/standbys", ""}, {"/tables/fleet/heat", ""}, {"/tables/fleet?on=delay%3Adep&op=%3E&value=100&show=delay%3Adep", ""},
 	{"/charts", ""}, {"/charts?span=day", ""}, {"/charts?span=month", ""}, {"/login", ""}, {"/tables/none", "404"}, {"/tables/fleet?limit=x", "400"},
 }
 

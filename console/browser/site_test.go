@@ -36,7 +36,7 @@ func newSite(t testing.TB) *site {
 	db := filepath.Join(dir, "db")
 	at.command(at.bin, "--db", db, "-c", "create table fleet family meta versions=3, family loc type=string, family time type=i32, family delay type=i32")
 	at.load(db, dir)
-	cmd := exec.Command(at.bin, "serve", "--db", db, "--addr", "127.0.0.1:0", "--http", "127.0.0.1:0", "--backup", filepath.Join(dir, "backups"))
+	cmd := exec.Command(at.bin, "serve", "--db", db, "--addr", "127.0.0.1:0", "--http", "127.0.0.1:0", "--backup", filepath.Join(dir, "backups"), "--continuous")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
