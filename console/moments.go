@@ -73,21 +73,19 @@ func (v *visit) unusedName(name string) string {
 	}
 }
 
-// momentOf reads a moment as the shell does: a time, or a position of the log.
+// momentOf reads a moment as the shell does: a time, or a position of the log, which is a number below 10^15.
 func momentOf(text string) (moments.Moment, error) {
-	at, err := lex.ParseTime(lex.Pos{}, strings.TrimSpace(text))
+	const positions = 1_000_000_000_000_000
+	if at, err := strconv.ParseUint(text, 10, 64); err == nil && at > 0 && at < positions {
+		return moments.Moment{Position: at}, nil
+	}
+	at, err := lex.ParseTime(lex.Pos{}, text)
 	if err != nil {
 		return moments.Moment{}, err
 	}
 	ts, err := at.Resolve(cells.TimestampOf(time.Now()))
-	if err == nil && at.Number && ts > 0 && ts < mostPosition {
-		return moments.Moment{Position: uint64(ts)}, nil
-	}
 	return moments.Moment{Time: ts.Time()}, err
 }
-
-// mostPosition is above all positions of a log, and below times of this century in microseconds.
-const mostPosition = 1_000_000_000_000_000
 
 // openMoment opens a table as it was. It asks first, and says what will be read.
 func openMoment(v *visit) error {

@@ -176,7 +176,7 @@ func (s *Session) momentOf(at *lex.Time) (moments.Moment, error) {
 	if err != nil {
 		return moments.Moment{}, err
 	}
-	if at.Number && ts > 0 && ts < positions {
+	if !at.Now && ts > 0 && ts < positions {
 		return moments.Moment{Position: uint64(ts)}, nil
 	}
 	return moments.Moment{Time: ts.Time()}, nil

@@ -17,9 +17,8 @@ type Time struct {
 	// Now says that the time is the time of running plus Offset.
 	Now    bool
 	Offset time.Duration
-	// At is the time when Now is false. Number says that it was written as a number.
-	At     cells.Timestamp
-	Number bool
+	// At is the time when Now is false.
+	At cells.Timestamp
 	// Loose says that At is a date without a zone, taken as UTC.
 	Loose bool
 }
@@ -80,7 +79,7 @@ var timeLayouts = []string{
 // time, now, now-36h.
 func ParseTime(at Pos, s string) (*Time, error) {
 	t := &Time{Pos: at}
-	if t.Number = s != "" && (isDigit(s[0]) || s[0] == '-') && IsInteger(s); t.Number {
+	if s != "" && (isDigit(s[0]) || s[0] == '-') && IsInteger(s) {
 		n, err := ParseInteger(s)
 		t.At = cells.Timestamp(n)
 		switch {
