@@ -87,7 +87,7 @@ func momentOf(text string) (moments.Moment, error) {
 	return moments.Moment{Time: ts.Time()}, err
 }
 
-// openMoment opens a table as it was. It asks first, and says what will be read.
+// openMoment opens a table as it was. It asks first, and names the backup and the segments that it will read.
 func openMoment(v *visit) error {
 	field := func(name string) string { return strings.TrimSpace(v.r.FormValue(name)) }
 	p := momentPage{Table: field("table"), As: field("as"), At: field("at")}
@@ -130,10 +130,10 @@ func (v *visit) openMoment(p *momentPage) error {
 	})
 }
 
-// errPlanned ends a restore that was only to say what it reads.
+// errPlanned ends a restore that only plans its reads.
 var errPlanned = errors.New("the plan is known")
 
-// plan asks the server what a restore reads. It reads none of that, and makes no table.
+// plan asks the server for the reads of a restore. It reads nothing, and makes no table.
 func (v *visit) plan(t moments.TableRestore) (plan moments.Plan, err error) {
 	ctx, cancel := context.WithTimeout(v.r.Context(), targetTime)
 	defer cancel()

@@ -99,7 +99,11 @@ func (w windower) query() twin {
 	from := twin{"(SELECT _key AS k, n['x'] AS v, n['y'] AS w FROM " + table + ") AS t", "(SELECT _key AS k, x AS v, y AS w FROM " + table + ") AS t"}
 	switch w.upTo(6) {
 	case 0:
-		return alike("SELECT k, v FROM %s WHERE w IS NOT NULL QUALIFY %s %s 2", from, w.function(), w.word("<", ">=", "!="))
+		of := w.function()
+		if strings.HasPrefix(of.here, "STRING_AGG") { // a text is no number
+			of = alike("LENGTH(%s)", of)
+		}
+		return alike("SELECT k, v FROM %s WHERE w IS NOT NULL QUALIFY %s %s 2", from, of, w.word("<", ">=", "!="))
 	case 1:
 		return alike("SELECT v, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*), v NULLS LAST) AS r, SUM(MAX(w)) OVER (ORDER BY v NULLS FIRST) AS s FROM %s GROUP BY v", from)
 	case 2:

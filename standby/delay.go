@@ -279,7 +279,7 @@ func leaveSpool(dir string, after uint64) error {
 	s, err := openSpool(path, cf.Position(after), func(*cf.LogRecord) error { return nil })
 	switch {
 	case err != nil:
-		return putSpoolAside(dir) // what cannot be read is kept, too
+		return putSpoolAside(dir) // unreadable ones are kept, too
 	case s.empty():
 		return s.remove()
 	}

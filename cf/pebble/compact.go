@@ -38,7 +38,7 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 	}
 	start, end := rows.Bounds()
 	start, end = append(slices.Clone(f.prefix), start...), append(slices.Clone(f.prefix), end...)
-	if s.following.is.Load() { // it writes only what its primary wrote
+	if s.following.is.Load() { // it writes only its primary's writes
 		err = s.merge(ctx, start, end)
 	} else {
 		err = s.rewrite(ctx, f, start, end)

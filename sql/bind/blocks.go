@@ -1,40 +1,31 @@
 package bind
 
 import (
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/smolwc/smolwc/query/read"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/parse"
-	"github.com/smolwc/smolwc/sql/rowkey"
 	"github.com/smolwc/smolwc/sql/run"
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A Source describes a table of a query, or a materialized view.
-type Source struct {
-	Table   schema.Table
-	RowKeys *rowkey.Schema // nil: row keys have no fields
-	Bundles Bundles        // nil: no schema bundles
-	View    *run.ViewPlan  // nil: it is a table
-}
-
-// A whole is shared by the planners of one query.
-type whole struct {
-	query     *Query
-	params    Params
-	now       time.Time
-	functions *registry
-	size      run.Size
-	parts     int // how many expressions there are
-	planners  []*planner
-	used      []Bundles // of all tables so far
-	queries   []*run.Query
-	frame     *frame // of the query in an expression that is compiled; nil: none
-	finder    *finder
-	doubled   int // planners of queries that have another one
+// Plan looks up the query's names and checks its types.
+func (q *Query) Plan(params Params) (*run.Plan, error) {
+	w := &whole{query: q, params: params, now: q.Now, functions: allFunctions()}
+	if w.now.IsZero() {
+		w.now = time.Now()
+	}
+	p, err := w.block(&q.Parsed.Block)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Through) > 0 {
+		for _, of := range w.planners {
+			of.Source = parse.Nowhere // values are computed in several texts
+		}
+	}
+	p.plan.Analyze, p.plan.Explain, p.plan.Size, p.plan.Queries = q.Parsed.Analyze, q.Parsed.Explain, w.size, w.queries
+	return p.plan, nil
 }
 
 // maxPlans bounds the tables and the queries within a query.
@@ -53,7 +44,7 @@ func (w *whole) planner(pos int) (*planner, error) {
 
 // block makes the plan of a query, or of one within it, which does not stream.
 func (w *whole) block(b *parse.Block) (*planner, error) {
-	b = (&pusher{w.functions, w.columnsOf}).pushed(b).Flat()
+	b = (&pusher{w.functions, w.starOf}).pushed(b).Flat()
 	p, err := w.planner(b.From.Pos)
 	if err != nil {
 		return nil, err
@@ -105,21 +96,6 @@ func (p *planner) from(b *parse.Block) error {
 		}
 	}
 	return nil
-}
-
-// finish completes the plan, once everything is compiled.
-func (p *planner) finish() {
-	if p.plan.From != nil {
-		p.plan.Columns = outputsOf(p.columns)
-		return
-	}
-	for _, c := range p.plan.Reads {
-		p.plan.Options = append(p.plan.Options, c)
-	}
-	if p.plan.Pushed = p.pushes(); !p.plan.Pushed { // rows without any of the columns may be wanted too
-		p.plan.Options = append(p.plan.Options, read.EveryRow())
-	}
-	p.plan.Families, p.plan.Columns, p.plan.Where = p.table.Families, outputsOf(p.columns), p.where.condition()
 }
 
 // compileSet compiles UNION ALL and its like.
@@ -196,68 +172,8 @@ func markSet(p *planner, s *parse.Set, u *run.Union, columns int) {
 	}), run.Project(all))
 }
 
-// A frame is a query in an expression while it is compiled. It sees the names at the place
-// where it stands: what it takes of them are values of each run.
-type frame struct {
-	outer  *planner // in whose expression it stands; nil: the query itself
-	hidden int      // above 0, names around are not seen: a view or a query of WITH is compiled
-	size   run.Size // of outer, meanwhile
-	taken  []*expr  // of outer
-	slots  map[int]int
-	numbering
-}
-
-// within compiles a query in an expression.
-func (w *whole) within(outer *planner, compile func() error) (*frame, run.Size, error) {
-	f := &frame{outer: outer, slots: map[int]int{}, numbering: newNumbering()}
-	before := w.frame
-	f.size, w.size, w.frame = w.size, run.Size{}, f
-	err := compile()
-	size := w.size
-	w.size, w.frame = f.size, before
-	return f, size, err
-}
-
-// bundleOf finds a schema bundle among those of all tables of the query.
-func (w *whole) bundleOf() Bundles {
-	if len(w.used) == 0 {
-		return nil
-	}
-	used := slices.Clone(w.used)
-	return joinedBundles(used)
-}
-
-// A finder finds the names in queries that they do not have themselves, before anything is
-// compiled.
-type finder struct {
-	*whole
-	free    map[*parse.Block]*freeNames
-	outputs map[*parse.Block]*visible
-}
-
-// freeNames are the names that a query takes of those around it.
-type freeNames struct {
-	nodes  []*parse.Node
-	blind  bool // there may be fewer: columns have names that are not known yet
-	nested bool // an expression of it has a query
-}
-
-// visible are the names that expressions see.
-type visible struct {
-	sources map[string]bool // in lower case
-	columns map[string]bool
-	blind   bool
-}
-
-func (w *whole) finding() *finder {
-	if w.finder == nil {
-		w.finder = &finder{w, map[*parse.Block]*freeNames{}, map[*parse.Block]*visible{}}
-	}
-	return w.finder
-}
-
-// columnsOf are the columns of * of a table; nil: it is none.
-func (w *whole) columnsOf(table string) []string {
+// starOf are the columns of * of a table; nil: it is none.
+func (w *whole) starOf(table string) []string {
 	s, ok := w.query.Sources[table]
 	if !ok || s.View != nil {
 		return nil

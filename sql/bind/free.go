@@ -7,6 +7,35 @@ import (
 	"github.com/smolwc/smolwc/sql/parse"
 )
 
+// A finder finds the names in queries that they do not have themselves, before anything is
+// compiled.
+type finder struct {
+	*whole
+	free    map[*parse.Block]*freeNames
+	outputs map[*parse.Block]*visible
+}
+
+// freeNames are the names that a query takes of those around it.
+type freeNames struct {
+	nodes  []*parse.Node
+	blind  bool // there may be fewer: columns have names that are not known yet
+	nested bool // an expression of it has a query
+}
+
+// visible are the names that expressions see.
+type visible struct {
+	sources map[string]bool // in lower case
+	columns map[string]bool
+	blind   bool
+}
+
+func (w *whole) finding() *finder {
+	if w.finder == nil {
+		w.finder = &finder{w, map[*parse.Block]*freeNames{}, map[*parse.Block]*visible{}}
+	}
+	return w.finder
+}
+
 func (v *visible) with(names ...string) *visible {
 	of := &visible{map[string]bool{}, map[string]bool{}, v.blind}
 	for name := range v.sources {

@@ -101,7 +101,7 @@ func joinSides(p *planner, b *parse.Block) (*parse.Block, error) {
 			}
 		}
 	}
-	p.bundles = p.whole.bundleOf()
+	p.bundles = joinedBundles(slices.Clone(p.whole.used))
 	p.scope = scope{}
 	p.scope.add(j.sides[0], 0)
 	if len(j.joins) == 0 {
@@ -428,8 +428,11 @@ func (sc *scope) part(text string, n slotName) {
 	sc.parts[text] = n
 }
 
-// joinedBundles finds a bundle in one of several places.
+// joinedBundles finds a bundle in one of several places; nil: there are none.
 func joinedBundles(all []Bundles) Bundles {
+	if len(all) == 0 {
+		return nil
+	}
 	return func(id string) (b *message.Bundle, ok bool, err error) {
 		for _, of := range all {
 			if b, ok, err = of(id); ok || err != nil {

@@ -4,41 +4,10 @@
 package bind
 
 import (
-	"time"
-
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/sql/run"
 )
-
-// A Query is a parsed query without logical views, and descriptions of its tables.
-type Query struct {
-	Parsed   *parse.Query
-	Sources  map[string]Source // the tables and materialized views by their names in the query
-	Now      time.Time         // of CURRENT_TIMESTAMP; zero: the time of Plan
-	InMemory bool              // it writes no temporary files
-	// Through are the logical views that were expanded.
-	Through []string
-}
-
-// Plan looks up the query's names and checks its types.
-func (q *Query) Plan(params Params) (*run.Plan, error) {
-	w := &whole{query: q, params: params, now: q.Now, functions: allFunctions()}
-	if w.now.IsZero() {
-		w.now = time.Now()
-	}
-	p, err := w.block(&q.Parsed.Block)
-	if err != nil {
-		return nil, err
-	}
-	if len(q.Through) > 0 {
-		for _, of := range w.planners {
-			of.Source = parse.Nowhere // values are computed in several texts
-		}
-	}
-	p.plan.Analyze, p.plan.Explain, p.plan.Size, p.plan.Queries = q.Parsed.Analyze, q.Parsed.Explain, w.size, w.queries
-	return p.plan, nil
-}
 
 // outputsOf are what runs need of columns.
 func outputsOf(all []output) (list []run.Output) {
@@ -64,4 +33,19 @@ func (e *expr) condition() *run.Condition {
 // any of them would not be seen, so the condition must exclude such rows.
 func (p *planner) pushes() bool {
 	return len(p.plan.Reads) > 0 && p.where != nil && (p.where.strict || p.where.rejects)
+}
+
+// finish completes the plan, once everything is compiled.
+func (p *planner) finish() {
+	if p.plan.From != nil {
+		p.plan.Columns = outputsOf(p.columns)
+		return
+	}
+	for _, c := range p.plan.Reads {
+		p.plan.Options = append(p.plan.Options, c)
+	}
+	if p.plan.Pushed = p.pushes(); !p.plan.Pushed { // rows without any of the columns may be wanted too
+		p.plan.Options = append(p.plan.Options, read.EveryRow())
+	}
+	p.plan.Families, p.plan.Columns, p.plan.Where = p.table.Families, outputsOf(p.columns), p.where.condition()
 }

@@ -11,7 +11,7 @@ import (
 
 // groupBy begins the grouping of a stage, by the keys of its GROUP BY. With grouping sets a
 // step before it makes a tuple of each set, and adds the keys to it, of which those that the
-// set leaves out are NULL, and the number of the set: they are what is grouped by.
+// set leaves out are NULL, and the number of the set: these are the keys.
 func (p *planner) groupBy(s *parse.Stage, keys []*parse.Node) error {
 	if s.Sets == nil {
 		return p.group(keys)

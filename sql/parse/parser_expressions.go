@@ -470,7 +470,7 @@ func (p *parser) extract(pos int) (*Node, error) {
 	return &Node{Op: OpCall, Pos: pos, Text: "EXTRACT", Args: args}, p.expect(")")
 }
 
-// lastNames are what the last arguments of functions may have before them, with =>.
+// lastNames are the names that the last arguments of functions may have, before =>.
 var lastNames = map[string]string{"EDIT_DISTANCE": "MAX_DISTANCE"}
 
 // list reads the arguments of a function, the elements of an array or the fields
@@ -653,7 +653,7 @@ func (n *Node) sees(spec windowSpec) {
 	}
 }
 
-// windowSpec reads a window: a name, or what stands in brackets.
+// windowSpec reads a window: a name, or its parts in brackets.
 func (p *parser) windowSpec() (w windowSpec, err error) {
 	if t := p.peek(); !t.is("(") {
 		if t, err = p.name("( or the name of a window"); err == nil {

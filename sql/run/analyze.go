@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// An analysis is what the stages of a query did, for EXPLAIN ANALYZE.
+// An analysis counts the work of the stages of a query, for EXPLAIN ANALYZE.
 type analysis struct {
 	mu      sync.Mutex
 	plans   map[any][]*figures // by the plans and their stages

@@ -25,7 +25,7 @@ type queried struct {
 	spoiled atomic.Bool // the table could not be made
 	runs    atomic.Int64
 
-	mu   sync.Mutex // of what follows
+	mu   sync.Mutex // of the fields below
 	kept map[string]*answer
 	size int // bytes
 }

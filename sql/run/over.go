@@ -48,7 +48,7 @@ type sliding struct {
 	p              *partition
 	call           *WindowCall
 	frame          *frame
-	x              *execution // counts what it holds
+	x              *execution // counts its memory
 	added, removed *cursor
 	merges         bool
 

@@ -74,7 +74,7 @@ type Query struct {
 	Alone, Having bool
 }
 
-// A QueryKind says what a query in an expression is taken for.
+// A QueryKind is the use of a query in an expression.
 type QueryKind uint8
 
 const (

@@ -13,7 +13,7 @@ import (
 // microseconds from 1970-01-01 00:00:00 in a zone whose clocks are never changed.
 type Datetime int64
 
-// DatetimeOf is what a calendar and a clock show at a time in its zone.
+// DatetimeOf is the date and the time of day of a time, in its zone.
 func DatetimeOf(t time.Time) (Datetime, error) {
 	if year := t.Year(); year < 1 || year > 9999 {
 		return 0, parse.Invalid("a time in the year %d is not a DATETIME: years go from 1 to 9999", year)
