@@ -201,10 +201,18 @@ func (p *planner) ofGroup(n *parse.Node) (*expr, error) {
 
 func (p *planner) orderable(n *parse.Node) (*expr, error) {
 	e, err := p.compile(n)
-	if err == nil && !e.typ.Comparable() {
-		err = p.Errorf(n.Pos, "rows cannot be ordered by %s", e.typ)
+	if err != nil {
+		return nil, err
 	}
-	return e, err
+	return p.ordered(n, e)
+}
+
+// ordered checks that rows can be ordered by a compiled expression.
+func (p *planner) ordered(n *parse.Node, e *expr) (*expr, error) {
+	if !e.typ.Comparable() {
+		return nil, p.Errorf(n.Pos, "rows cannot be ordered by %s", e.typ)
+	}
+	return e, nil
 }
 
 // arrange compiles IGNORE NULLS, ORDER BY and LIMIT of an aggregate function, whose

@@ -377,7 +377,7 @@ func (w *wanter) column(s *side, text string, n *parse.Node, listed bool) {
 		name = ""
 	}
 	s.slot(text, slotName{name: name, typ: e.typ, unlisted: !listed})
-	s.columns = append(s.columns, output{name, e})
+	s.columns = append(s.columns, output{name: name, expr: e})
 }
 
 // add adds the columns of a side. A name that another side has is ambiguous.

@@ -59,7 +59,7 @@ func compileFields(p *planner, c parse.Column) (all []output, err error) {
 	switch of.typ.Kind {
 	case value.TypeStruct:
 		for i, f := range of.typ.Fields {
-			all = append(all, output{f.Name, structField(of, i)})
+			all = append(all, output{name: f.Name, expr: structField(of, i)})
 		}
 	case value.TypeMessage:
 		for _, name := range message.Fields(of.typ) {
@@ -70,7 +70,7 @@ func compileFields(p *planner, c parse.Column) (all []output, err error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, output{name, e})
+			all = append(all, output{name: name, expr: e})
 		}
 	default:
 		return nil, p.Errorf(c.Expr.Pos, "%s has no fields", of.typ)
@@ -187,7 +187,7 @@ func (p *planner) star(c parse.Column) (all []output, err error) {
 			column = func() (*expr, error) { return p.compile(n) }
 		}
 		e, err := column()
-		all = append(all, output{name, e})
+		all = append(all, output{name: name, expr: e})
 		return err
 	}
 	if p.scope.table {
@@ -222,7 +222,7 @@ func (p *planner) starOf(c parse.Column, side string) (all []output, err error) 
 	}
 	for _, s := range p.scope.names {
 		if parse.Same(s.of, side) && !s.unlisted {
-			all = append(all, output{s.name, slotExpr(s.typ, s.slot)})
+			all = append(all, output{name: s.name, expr: slotExpr(s.typ, s.slot)})
 		}
 	}
 	return all, nil
@@ -263,7 +263,7 @@ func (p *planner) outputs(columns []parse.Column) (all []output, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, output{c.Name, e})
+		all = append(all, output{name: c.Name, expr: e, node: c.Expr})
 	}
 	return all, nil
 }

@@ -149,6 +149,7 @@ const maxParts = 1 << 20
 type output struct {
 	name string
 	expr *expr
+	node *parse.Node // in SELECT; nil: it is of *
 }
 
 // rowCount compiles LIMIT or OFFSET; nil where there is no such clause.

@@ -46,9 +46,10 @@ func compileUnnest(p *planner, u *parse.Unnest) error {
 }
 
 // compileOrders compiles the expressions of ORDER BY, in which a name first means a
-// column of the result. They are nil when projected columns are ordered.
-func compileOrders(p *planner, s *parse.Stage, projected bool) (all []*expr, err error) {
-	if projected {
+// column of the result. They are nil when projected columns are ordered. A column is not compiled
+// twice, since a query in it would then run twice.
+func compileOrders(p *planner, s *parse.Stage, columns []output) (all []*expr, err error) {
+	if s.Distinct {
 		return nil, nil
 	}
 	for _, o := range s.Order {
@@ -62,7 +63,12 @@ func compileOrders(p *planner, s *parse.Stage, projected bool) (all []*expr, err
 		} else {
 			n = aliased(n, s.Columns)
 		}
-		e, err := p.orderable(n)
+		var e *expr
+		if at := slices.IndexFunc(columns, func(c output) bool { return c.node == n }); at >= 0 {
+			e, err = p.ordered(n, columns[at].expr)
+		} else {
+			e, err = p.orderable(n)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -276,7 +282,7 @@ func compileSelect(p *planner, s *parse.Stage) error {
 	if err != nil {
 		return err
 	}
-	orders, err := compileOrders(p, s, s.Distinct)
+	orders, err := compileOrders(p, s, all)
 	if err != nil {
 		return err
 	}
@@ -409,7 +415,7 @@ func project(p *planner, all []output) {
 	p.columns = nil
 	p.scope = scope{slots: len(all)}
 	for i, o := range all {
-		p.columns = append(p.columns, output{o.name, slotExpr(o.expr.typ, i)})
+		p.columns = append(p.columns, output{name: o.name, expr: slotExpr(o.expr.typ, i)})
 		p.scope.named(slotName{name: o.name, typ: o.expr.typ, slot: i})
 	}
 	p.plan.Steps = append(p.plan.Steps, run.Project(evals(exprsOf(all))))
