@@ -605,7 +605,7 @@ func (p *planner) around(n *parse.Node) (*expr, error) {
 	f, w := p.frame, p.whole
 	inner, size, hidden := w.frame, w.size, f.hidden
 	w.frame, w.size = f.outer.frame, f.size
-	e, err := f.outer.compile(n)
+	e, err := f.outer.compile(f.outer.ofResult(n))
 	f.size = w.size
 	w.frame, w.size, f.hidden = inner, size, hidden
 	if err != nil {
@@ -624,7 +624,22 @@ func (p *planner) around(n *parse.Node) (*expr, error) {
 // with.
 func (p *planner) outward(n *parse.Node) bool {
 	f := p.frame
-	return f != nil && f.outer != nil && f.hidden == 0 && !p.has(n) && (f.outer.has(n) || f.outer.outward(n))
+	return f != nil && f.outer != nil && f.hidden == 0 && !p.has(n) && (f.outer.shows(n) || f.outer.outward(n))
+}
+
+// shows reports whether a query in an expression of the planner sees the name that an expression
+// begins with: the planner has it, or a column of the result in a clause that sees these.
+func (p *planner) shows(n *parse.Node) bool { return p.has(n) || p.ofResult(n) != n }
+
+// ofResult is an expression of a query in a clause that sees the columns of the result, with their
+// expressions in the place of their names.
+func (p *planner) ofResult(n *parse.Node) *parse.Node {
+	if p.late == nil || findNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+		return n.Op == parse.OpName && p.late.byName[strings.ToLower(n.Text)] != nil
+	}) == nil {
+		return n
+	}
+	return p.late.replace(n)
 }
 
 // has reports whether the planner itself has the name that an expression begins with.

@@ -37,6 +37,7 @@ type planner struct {
 	scope     scope                 // of the stage that is compiled
 	spelling  map[string]string     // the names of a table's columns by those in lower case; nil: they are as written
 	lambdas   []slotName            // the arguments of the lambdas that are compiled
+	late      *aliases              // of the result, which queries in HAVING and its like see; nil: none
 	noted     map[*parse.Node]*expr // the arguments of SAFE. functions that are compiled
 }
 

@@ -233,7 +233,7 @@ func (p *planner) isInner(n *parse.Node, v *visible) bool {
 func (p *planner) isOuter(n *parse.Node, v *visible) bool {
 	all := &freeNames{}
 	p.whole.finding().node(n, v, nil, all)
-	if !p.functions.simple(n) || slices.ContainsFunc(all.nodes, func(n *parse.Node) bool { return !p.has(n) && !p.outward(n) }) {
+	if !p.functions.simple(n) || slices.ContainsFunc(all.nodes, func(n *parse.Node) bool { return !p.shows(n) && !p.outward(n) }) {
 		return false
 	}
 	bound := anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
@@ -299,7 +299,7 @@ func (p *planner) hold(n *parse.Node, q *run.Query, h *holding) (t value.Type, f
 	fixed = true
 	var keys []run.JoinKey
 	for i, y := range h.outer {
-		a, err := p.compile(y)
+		a, err := p.compile(p.ofResult(y))
 		if err != nil {
 			return t, false, err
 		}

@@ -1,11 +1,8 @@
 package bind
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/parse"
@@ -265,6 +262,8 @@ func compileSelect(p *planner, s *parse.Stage) error {
 	if err != nil {
 		return err
 	}
+	p.late = aliasesOf(s.Columns)
+	defer func() { p.late = nil }()
 	var having *expr
 	if s.Having != nil {
 		if !grouped {
@@ -274,7 +273,10 @@ func compileSelect(p *planner, s *parse.Stage) error {
 		if err := p.withoutWindow(of, "HAVING, unlike QUALIFY,"); err != nil {
 			return err
 		}
-		if having, err = p.condition(of); err != nil {
+		windows := p.scope.windows
+		p.scope.windows = nil // nor can queries in it take one by its name
+		having, err = p.condition(of)
+		if p.scope.windows = windows; err != nil {
 			return err
 		}
 	}
@@ -364,50 +366,6 @@ func groupKeys(p *planner, s *parse.Stage) (keys []*parse.Node, err error) {
 		keys = append(keys, n)
 	}
 	return keys, nil
-}
-
-// aliased puts the expressions of columns in the place of their names.
-func aliased(n *parse.Node, columns []parse.Column) *parse.Node {
-	a := aliases{byName: map[string]*parse.Node{}, seen: map[*parse.Node]*parse.Node{}}
-	for _, c := range columns {
-		if name := strings.ToLower(c.Name); c.Expr != nil && name != "" && a.byName[name] == nil {
-			a.byName[name] = c.Expr
-		}
-	}
-	return a.replace(n)
-}
-
-type aliases struct {
-	byName map[string]*parse.Node
-	seen   map[*parse.Node]*parse.Node
-}
-
-func (a *aliases) replace(n *parse.Node) *parse.Node {
-	if n.Op == parse.OpName {
-		return cmp.Or(a.byName[strings.ToLower(n.Text)], n)
-	}
-	if done := a.seen[n]; done != nil || len(n.Args) == 0 {
-		return cmp.Or(done, n)
-	}
-	with, of := *n, a
-	if n.Op == parse.OpLambda {
-		of = a.without(n.Names)
-	}
-	with.Args = make([]*parse.Node, len(n.Args))
-	for i, arg := range n.Args {
-		with.Args[i] = of.replace(arg)
-	}
-	a.seen[n] = &with
-	return &with
-}
-
-// without are the aliases that the arguments of a lambda do not hide.
-func (a *aliases) without(names []string) *aliases {
-	other := &aliases{byName: maps.Clone(a.byName), seen: map[*parse.Node]*parse.Node{}}
-	for _, name := range names {
-		delete(other.byName, strings.ToLower(name))
-	}
-	return other
 }
 
 // project makes the columns the tuples' values.
