@@ -4,7 +4,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/smolwc/smolwc/sql"
 )
+
+// Each call of a named window has its expressions: a query of 1 MiB would make billions.
+func TestNamedWindowsAreBounded(t *testing.T) {
+	_, err := sql.Parse("SELECT 1" + strings.Repeat(", RANK() OVER w", 5_000) + " FROM a WINDOW w AS (ORDER BY k" + strings.Repeat(",k", 20_000) + ")")
+	if err == nil || !strings.Contains(err.Error(), "come to more than 100000 expressions [at 1:") {
+		t.Errorf("%v", err)
+	}
+}
 
 // Queries in HAVING, QUALIFY and ORDER BY see the names of the result, as these clauses do.
 func TestQueriesSeeNamesOfTheResult(t *testing.T) {

@@ -23,6 +23,8 @@ type parser struct {
 	beyond *Beyond
 	// unnamed are the calls whose windows have names that are not looked up yet.
 	unnamed []unnamed
+	// repeated is how many expressions calls have of windows with names.
+	repeated int
 }
 
 func (p *parser) peek() token { return p.tokens[p.at] }

@@ -792,14 +792,19 @@ func (p *parser) lookUp(s *Stage, from int) error {
 		if err != nil {
 			return err
 		}
+		if p.repeated += len(spec.partition) + len(spec.order); p.repeated > maxRepeated {
+			return p.Errorf(u.over.Pos, "the query is too large: the named windows of its functions come to more than %d expressions", maxRepeated)
+		}
 		u.over.sees(spec)
 	}
 	p.unnamed = p.unnamed[:from]
 	return nil
 }
 
-// maxWindows bounds the windows of one WINDOW.
-const maxWindows = 1000
+const (
+	maxWindows  = 1000    // bounds the windows of one WINDOW
+	maxRepeated = 100_000 // bounds the expressions of named windows, each of which all its calls have
+)
 
 func (s *Stage) window(name string) *windowSpec {
 	for i := range s.windows {
