@@ -98,6 +98,16 @@ var large = map[string]func(n int) string{
 	"equalities": func(n int) string {
 		return "SELECT EXISTS (SELECT 1 FROM t AS u WHERE u._key = t._key" + strings.Repeat(" AND u.f['a'] = t.f['b']", n/24) + ") FROM t"
 	},
+	"window keys": func(n int) string {
+		return "SELECT RANK() OVER (ORDER BY a" + strings.Repeat(",a", n/2) + ") FROM (SELECT 1 AS a)"
+	},
+	"calls of a named window": func(n int) string {
+		return "SELECT 1" + strings.Repeat(",RANK() OVER w", min(n/28, 9_000)) + " FROM (SELECT 1 AS a) WINDOW w AS (ORDER BY a" + strings.Repeat(",a", n/4) + ")"
+	},
+	"names of the result in a query": func(n int) string {
+		columns := many(min(n/2, 60_000), ",", func(i int) string { return fmt.Sprintf("1 AS a%d", i) })
+		return "SELECT COUNT(*) AS a, " + columns + " FROM t HAVING (SELECT [a" + strings.Repeat(",a", n/4) + "][OFFSET(0)]) > 1"
+	},
 	"statements": func(n int) string { return strings.Repeat("SELECT 1;", n/9) },
 }
 

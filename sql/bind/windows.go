@@ -228,14 +228,14 @@ func (p *planner) aggregateOver(over *parse.Node, call *run.WindowCall) (t value
 // windowSort compiles the window of a function.
 func (p *planner) windowSort(w *windowing, n *parse.Node) (s *windowSort, frame run.Frame, err error) {
 	partition, order := n.Args[1:1+n.Over.Partition], n.Args[1+n.Over.Partition:]
-	set := ""
+	written := []any{n.Over.Partition}
 	for _, by := range n.Args[1:] {
-		set += fmt.Sprint(" ", w.number(p, by))
+		written = append(written, w.number(p, by))
 	}
-	set = fmt.Sprint(n.Over.Partition, set, " ")
 	for _, o := range n.Order {
-		set += fmt.Sprint(o.Desc, o.NullsLast)
+		written = append(written, o.Desc, o.NullsLast)
 	}
+	set := fmt.Sprint(written...)
 	if w.calls++; w.calls > maxWindowFunctions {
 		return nil, frame, p.Errorf(n.Pos, "a stage of a query can have up to %d window functions", maxWindowFunctions)
 	}
