@@ -130,14 +130,29 @@ func (s *Store) rewrite(ctx context.Context, f *family, start, end []byte) error
 // rewritten is the size of the files that are rewritten at once, at least.
 func (s *Store) rewritten() int64 { return cmp.Or(4*int64(s.options.FileSize), 256<<20) }
 
-// within are keys that no cell has, and that only files which overlap the range include.
+// within are keys that no cell has, and that only files which overlap the range include. The
+// smallest key of a file may be one of them, of an earlier call.
 func within(smallest, largest []byte) [][]byte {
-	key := append(slices.Clone(smallest), 0)
-	if _, _, _, err := cf.SplitCellKey(key[idLen:]); err == nil {
-		key = append(key, 0)
+	after := append(slices.Clone(smallest), 0)
+	if isCell(after) {
+		after = append(after, 0)
 	}
-	if bytes.Compare(key, largest) <= 0 {
-		return [][]byte{key}
+	if bytes.Compare(after, largest) <= 0 {
+		return [][]byte{after}
 	}
-	return [][]byte{smallest[:len(smallest)-1], key} // a file of one key lies between them
+	before := smallest[:len(smallest)-1] // a file of one key lies between them
+	if isCell(before) {
+		before = before[:len(before)-1]
+	}
+	return [][]byte{before, after}
+}
+
+// isCell reports whether a key of the engine is one of a cell. No key that is one byte longer or
+// shorter is then another one.
+func isCell(key []byte) bool {
+	if len(key) < idLen {
+		return false
+	}
+	_, _, _, err := cf.SplitCellKey(key[idLen:])
+	return err == nil
 }
