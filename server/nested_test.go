@@ -44,6 +44,7 @@ func TestRightsToRowsAreNoneToQueries(t *testing.T) {
 		if err := prepare(both); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
+		//lint:ignore SA1019 clients send it
 		stream, err := data.ExecuteQuery(r.with(of), &bigtablepb.ExecuteQueryRequest{InstanceName: parent, Query: text, DataFormat: &bigtablepb.ExecuteQueryRequest_ProtoFormat{}})
 		if err == nil {
 			_, err = stream.Recv()

@@ -69,19 +69,6 @@ func (c *cluster) listen(network, address string) (net.Listener, error) {
 	return net.Listen(network, address)
 }
 
-// refuse frees the addresses of a region or the control, so that connections to them are
-// refused.
-func (c *cluster) refuse(addresses ...string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, a := range addresses {
-		if l := c.listeners[a]; l != nil {
-			_ = l.Close()
-			delete(c.listeners, a)
-		}
-	}
-}
-
 // start runs a part of the cluster, until stop is called or the test ends.
 func (c *cluster) start(config *node.Config, o node.Options) (stop func()) {
 	c.t.Helper()
