@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// archiveChanges are those of standbys that read an archive of every moment, or stay behind.
+// archiveChanges are the changes of standbys that read an archive of every moment, or stay behind.
 var archiveChanges = []change{
 	{
 		name: "a standby begins from the archive", at: "unlinkat COPYING",
@@ -161,18 +161,7 @@ func promotingToMoment(name string) scene {
 func leadsFromMoment(name, of string) scene {
 	return func(w *stage) {
 		w.t.Helper()
-		switch err := w.tries(name, of); {
-		case err == nil:
-			w.must(w.promoteToMoment(name))
-		case strings.Contains(err.Error(), "serve it without --standby-of"), strings.Contains(err.Error(), "serve the directory without --standby-of"), strings.Contains(err.Error(), "does not answer"):
-			w.must(w.tries(name, ""))
-		default:
-			w.t.Fatal(err)
-		}
-		is, err := w.is(name)
-		if w.must(err); is.Standby || is.FencedBy != "" || is.Epoch != 2 {
-			w.t.Fatalf("%s does not lead epoch 2: %+v", name, is)
-		}
+		w.endPromotion(name, of, w.promoteToMoment)
 		w.has(name, w.rows)
 		if got, err := w.rowsOf(name); err != nil || len(got) != len(w.rows) {
 			w.t.Errorf("%s has %v, %v; want %v", name, got, err, w.rows)

@@ -458,23 +458,29 @@ func copying(name, of string) scene {
 	}
 }
 
+// endPromotion promotes a server that was to be promoted, unless its promotion was decided and so ends by itself.
+func (w *stage) endPromotion(name, of string, promote func(name string) error) {
+	w.t.Helper()
+	switch err := w.tries(name, of); {
+	case err == nil:
+		w.must(promote(name))
+	case strings.Contains(err.Error(), "serve it without --standby-of"), strings.Contains(err.Error(), "serve the directory without --standby-of"), strings.Contains(err.Error(), "does not answer"):
+		w.must(w.tries(name, ""))
+	default:
+		w.t.Fatal(err)
+	}
+	is, err := w.is(name)
+	if w.must(err); is.Standby || is.FencedBy != "" || is.Epoch != 2 {
+		w.t.Fatalf("%s does not lead epoch 2: %+v", name, is)
+	}
+}
+
 // leads makes a server the one that leads: a standby that was to be promoted is promoted again,
 // and a promotion that was decided ends by itself. It has all rows.
 func leads(name, of string) scene {
 	return func(w *stage) {
 		w.t.Helper()
-		switch err := w.tries(name, of); {
-		case err == nil:
-			w.must(w.promote(name))
-		case strings.Contains(err.Error(), "serve it without --standby-of"), strings.Contains(err.Error(), "serve the directory without --standby-of"), strings.Contains(err.Error(), "does not answer"):
-			w.must(w.tries(name, ""))
-		default:
-			w.t.Fatal(err)
-		}
-		is, err := w.is(name)
-		if w.must(err); is.Standby || is.FencedBy != "" || is.Epoch != 2 {
-			w.t.Fatalf("%s does not lead epoch 2: %+v", name, is)
-		}
+		w.endPromotion(name, of, w.promote)
 		w.has(name, w.rows)
 		w.must(w.put(name, "after", "off"))
 	}

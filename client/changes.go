@@ -21,7 +21,7 @@ func (t *Table) Changes(ctx context.Context, want query.ChangesRequest) iter.Seq
 	return func(yield func(*query.ChangeAt, error) bool) {
 		t, err := t.ready(ctx)
 		if err != nil {
-			yield(nil, clientError(readChanges, t.tableName(), "", err))
+			yield(nil, clientError(readChanges, t.name, "", err))
 			return
 		}
 		r := &changesReader{table: t, want: want, yield: yield}

@@ -26,7 +26,7 @@ import (
 func (t *Table) ReadPage(ctx context.Context, opts ...read.Option) (*query.Page, error) {
 	page, err := t.readPage(ctx, opts)
 	if err != nil {
-		return nil, clientError("read page", t.tableName(), "", err)
+		return nil, clientError("read page", t.name, "", err)
 	}
 	return page, nil
 }

@@ -42,10 +42,6 @@ func (t *Table) ready(ctx context.Context) (*Table, error) {
 	return &Table{t.client, t.name, declared}, nil
 }
 
-func (t *Table) tableName() string {
-	return t.name
-}
-
 // ReadRows reads rows. When the server ends the stream for a transient reason, such as
 // a client that did not read for a while, the read continues after its last row, with
 // the state at that time.
@@ -58,7 +54,7 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*qu
 	return func(yield func(*query.Row, error) bool) {
 		err := t.eachRow(ctx, opts, false, func(_ *clientRead, row *query.Row, _ judgedCells) bool { return yield(row, nil) })
 		if err != nil {
-			yield(nil, clientError("read rows", t.tableName(), "", err))
+			yield(nil, clientError("read rows", t.name, "", err))
 		}
 	}
 }
@@ -433,7 +429,7 @@ func (t *Table) Count(ctx context.Context, opts ...read.Option) (query.Count, er
 	var n query.Count
 	want, err := read.New(opts...)
 	if err != nil {
-		return n, clientError("count", t.tableName(), "", wire.Invalid("%v", err))
+		return n, clientError("count", t.name, "", wire.Invalid("%v", err))
 	}
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {

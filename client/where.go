@@ -33,7 +33,7 @@ func (t *Table) ApplyWhere(ctx context.Context, m *write.Mutation, opts ...read.
 	const op = "apply where"
 	t, err = t.ready(ctx)
 	if err != nil {
-		return 0, "", clientError(op, t.tableName(), "", err)
+		return 0, "", clientError(op, t.name, "", err)
 	}
 	if m == nil {
 		return 0, "", clientError(op, t.name, "", wire.Invalid("the mutation is nil"))

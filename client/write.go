@@ -30,7 +30,7 @@ func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error 
 	const op = "apply"
 	t, err := t.ready(ctx)
 	if err != nil {
-		return clientError(op, t.tableName(), key, err)
+		return clientError(op, t.name, key, err)
 	}
 	changes, err := t.mutations(m)
 	if err == nil {
@@ -45,7 +45,7 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	const op = "apply bulk"
 	t, err = t.ready(ctx)
 	if err != nil {
-		return nil, clientError(op, t.tableName(), "", err)
+		return nil, clientError(op, t.name, "", err)
 	}
 	if len(keys) != len(ms) {
 		return nil, clientError(op, t.name, "", wire.Invalid("%d row keys and %d mutations; the numbers must be equal", len(keys), len(ms)))
@@ -194,7 +194,7 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 	const op = "check and mutate"
 	t, err := t.ready(ctx)
 	if err != nil {
-		return false, clientError(op, t.tableName(), key, err)
+		return false, clientError(op, t.name, key, err)
 	}
 	req, absent, err := t.checkRequest(key, predicate, ifTrue, ifFalse)
 	if err != nil {
@@ -234,7 +234,7 @@ func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.R
 	const op = "read-modify-write"
 	t, err := t.ready(ctx)
 	if err != nil {
-		return nil, clientError(op, t.tableName(), key, err)
+		return nil, clientError(op, t.name, key, err)
 	}
 	req := &bigtablepb.ReadModifyWriteRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key)}
 	for _, r := range m.Rules() {
@@ -273,7 +273,7 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	t, err := t.ready(ctx)
 	if err != nil {
-		return clientError(op, t.tableName(), "", err)
+		return clientError(op, t.name, "", err)
 	}
 	if rows.Err != nil {
 		return clientError(op, t.name, "", wire.Invalid("%v", rows.Err))

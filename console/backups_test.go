@@ -78,7 +78,7 @@ func TestThePageOfBackups(t *testing.T) {
 	}
 }
 
-// Backups that Bigtable's clients made of tables are listed below those of the database.
+// The page lists the backups that Bigtable's clients made of single tables, below the database's own.
 func TestThePageOfBackupsListsThoseOfTables(t *testing.T) {
 	db, err := query.Open(filepath.Join(t.TempDir(), "db"), query.Options{Schema: fleet()})
 	if err != nil {

@@ -97,7 +97,7 @@ type Sender struct {
 // A Status is a sender's progress.
 type Status struct {
 	Target string
-	// Strict and Keep are those of the options; Keep is 0 if moments stay for ever.
+	// Strict and Keep repeat the options; Keep is 0 if moments are never removed.
 	Strict bool
 	Keep   time.Duration
 	// Online: the last segment or beat arrived.

@@ -84,7 +84,7 @@ func (s *Store) separation() (p engine.ValueSeparationPolicy) {
 			}
 		}
 	}
-	if s.rewriting.Load() > 0 { // files of large values may hold deleted ones, so they are written anew, too
+	if s.rewriting.Load() > 0 { // blob files may hold deleted values: rewrite them, too
 		p.MaxBlobReferenceDepth = 0
 	}
 	return p
