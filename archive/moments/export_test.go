@@ -22,5 +22,8 @@ func Merge(ctx context.Context, a *archive.Archive, now time.Time) (int, error) 
 // OnStep is called at each step of a sender, a merge, a prune.
 func OnStep(fn func(string)) { step = fn }
 
+// SetLastTime gives senders that end more time.
+func SetLastTime(d time.Duration) { lastTime = d }
+
 // SegmentKey and its opposite.
 var SegmentKey = segmentKey

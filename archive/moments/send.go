@@ -65,11 +65,12 @@ const (
 	confirmAfter = 30 * time.Second
 	// silence is how long a server of another history must have sent nothing before one takes over its archive.
 	silence = 3 * beatEvery
-	// lastTime is how long the last segment may take when a sender ends.
-	lastTime = time.Second
 	// mostWait is the longest pause between two tries.
 	mostWait = 5 * time.Second
 )
+
+// lastTime is how long the rest of the log may take when a sender ends; tests set it.
+var lastTime = time.Second
 
 // A Log keeps the log of the database: a [standby.Primary].
 type Log interface {
@@ -181,16 +182,19 @@ func (s *Sender) Run(ctx context.Context) error {
 	if s == nil || s.db == nil || ctx == nil {
 		return nil
 	}
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, cancel) })()
 	first := min(s.o.Every, mostWait)
 	wait, said, saidAt := first, "", time.Time{}
 	for {
 		began := time.Now()
-		err := s.session(ctx)
+		err := s.session(ctx, sending)
 		s.note(func(st *Status) { st.Online = false; st.Err = err })
 		if s.o.Lost != nil {
 			s.o.Lost()
 		}
-		if ctx.Err() != nil {
+		if err == nil || sending.Err() != nil || ctx.Err() != nil && errors.Is(err, errReplaced) {
 			return nil
 		}
 		if errors.Is(err, errReplaced) {
@@ -204,8 +208,13 @@ func (s *Sender) Run(ctx context.Context) error {
 			said, saidAt = now, time.Now()
 			s.o.Logger.Error("the log is not sent to the archive; it is kept, and sent later", "err", err, "advice", archive.Advice(err))
 		}
+		ends := ctx.Done()
+		if ctx.Err() != nil {
+			ends, wait = nil, 100*time.Millisecond
+		}
 		select {
-		case <-ctx.Done():
+		case <-ends:
+		case <-sending.Done():
 			return nil
 		case <-time.After(wait):
 		}
@@ -240,8 +249,9 @@ type session struct {
 	ending    bool      // the last segment says up to when nothing was written
 }
 
-func (s *Sender) session(ctx context.Context) (err error) {
-	store, err := s.log.KeepLog(standby.Async(ctx))
+// session sends until something fails, which sending ends too, or ctx ends and the rest is sent.
+func (s *Sender) session(ctx, sending context.Context) (err error) {
+	store, err := s.log.KeepLog(standby.Async(sending))
 	if err != nil {
 		return err
 	}
@@ -249,22 +259,22 @@ func (s *Sender) session(ctx context.Context) (err error) {
 	s.store = store
 	s.mu.Unlock()
 	n := &session{Sender: s, store: store, bases: make(chan base, 1), confirmed: time.Now()}
-	if n.archive, err = archive.Open(ctx, s.target); err != nil {
+	if n.archive, err = archive.Open(sending, s.target); err != nil {
 		return err
 	}
 	n.objects = n.archive.Objects()
-	if err := n.objects.CreatesOnce(ctx); err != nil {
+	if err := n.objects.CreatesOnce(sending); err != nil {
 		return err
 	}
 	working, stop := context.WithCancel(ctx)
 	defer n.backing.Wait()
 	defer stop()
-	if err := n.begin(ctx); err != nil {
+	if err := n.begin(sending); err != nil {
 		return err
 	}
 	defer n.log.Close()
 	s.note(func(st *Status) { st.Online, st.Err = true, nil })
-	return n.run(ctx, working)
+	return n.run(ctx, sending, working)
 }
 
 // begin goes on where the archive ends, or starts a new log after a gap.
@@ -430,11 +440,8 @@ func (n *session) anew(ctx context.Context, at cf.Position, why string) (err err
 	return nil
 }
 
-// run sends until something fails, or the context ends; then what is there goes out within lastTime.
-func (n *session) run(ctx, working context.Context) error {
-	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, cancel) })()
+// run sends until something fails, or ctx ends and the rest is sent.
+func (n *session) run(ctx, sending, working context.Context) error {
 	tick := time.NewTicker(min(n.o.Every, beatEvery))
 	defer tick.Stop()
 	for {

@@ -135,6 +135,37 @@ func TestAPromotionContinuesTheArchive(t *testing.T) {
 	}
 }
 
+// A server may be stopped while its sender still looks at the archive, or meets the last segment of the primary before: all that
+// was acknowledged is sent all the same.
+func TestASenderThatEndsWhileItBeginsSendsTheRest(t *testing.T) {
+	s := newSource(t)
+	s.sent()
+	s.quiet()
+	moments.SetLastTime(time.Minute)
+	defer moments.SetLastTime(time.Second)
+	var both state
+	ended, end := contextOf(t)
+	end()
+	moments.OnStep(func(name string) {
+		if name != "send: encoded" {
+			return
+		}
+		moments.OnStep(func(string) {})
+		other, err := moments.NewSender(s.db, s.primary, s.target, s.o)
+		must(t, err)
+		must(t, other.Run(ended))
+		s.setAnyway("second")
+		both = s.state("both")
+	})
+	defer moments.OnStep(func(string) {})
+	s.setAnyway("first")
+	must(t, s.sender.Run(ended))
+	if st := s.sender.Status(); st.Position != uint64(s.store.Latest()) {
+		t.Errorf("%+v, want position %d", st, s.store.Latest())
+	}
+	s.compare([]state{both})
+}
+
 // A sender that begins, or is refused again and again, takes no file away that another one is writing at the target.
 func TestASenderLeavesTheFilesOfAnother(t *testing.T) {
 	t.Parallel()
