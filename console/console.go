@@ -141,10 +141,6 @@ func (c *Console) handleUpload(p page) http.Handler {
 	})
 }
 
-// policy lets pages load from this server alone, and run no script or style that is
-// written in a page.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
 // ServeHTTP implements http.Handler.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,6 +23,7 @@ const resultBytes = 1 << 20
 type queryPage struct {
 	Text   string
 	Result *result // nil: no statement was run
+	Nonce  string  // with which the policy lets the editor have styles
 }
 
 // A result is one of the following, with the time that it took.
@@ -39,7 +41,13 @@ type result struct {
 }
 
 func showQuery(v *visit) error {
-	return v.show("query", "Query", queryPage{Text: v.r.FormValue("q")})
+	return v.showResult(v.r.FormValue("q"), nil)
+}
+
+func (v *visit) showResult(text string, res *result) error {
+	nonce := rand.Text()
+	v.w.Header().Set("Content-Security-Policy", strings.Replace(policy, "style-src 'self'", "style-src 'self' 'nonce-"+nonce+"'", 1))
+	return v.show("query", "Query", queryPage{text, res, nonce})
 }
 
 func runQuery(v *visit) error {
@@ -71,7 +79,7 @@ func runQuery(v *visit) error {
 	if statement == text && res.Failure == "" {
 		res.Copies = v.copiesOf(text)
 	}
-	return v.show("query", "Query", queryPage{text, res})
+	return v.showResult(text, res)
 }
 
 // run runs a statement for the page.

@@ -307,6 +307,9 @@ func (env Env) expectQuery(src lex.Source, offset int) Expected {
 		return Expected{Begin: offset + at, Quote: quote, Wants: []Expectation{{Kind: ExpectQualifier, Table: env.Table, Family: family, Prefix: qualifier, MapKey: true}}}
 	}
 	exp := Expected{Begin: offset + begin}
+	if lex.OpenText(src.Text) {
+		return exp
+	}
 	if table == "" {
 		table = env.Table
 	}

@@ -63,6 +63,8 @@ func TestCompletion(t *testing.T) {
 		{s, "scan fleet as js", "scan fleet as json |scan fleet as jsonl "},
 		{s, "import fleet from 'x.csv' bad-", "import fleet from 'x.csv' bad-lines="},
 		{s, "select f['", "select f['n']"},
+		{s, "select 'whe", ""},
+		{s, "select 1 -- whe", ""},
 		{s, "count fleet; sca", "count fleet; scan "},
 		{s, "scan fleet (\nlim", ""},
 		{s, "scan fleet \\\nlim", "scan fleet \\\nlimit="},

@@ -229,14 +229,14 @@ func byKeyboard(t *testing.T, at *site) {
 	b.open("/")
 	b.tabTo("Query")
 	b.press(kb.Enter)
-	b.run(chromedp.WaitVisible("#q"))
-	b.tabTo("q")
-	b.run(chromedp.KeyEvent("sca"), chromedp.WaitVisible("#words li"))
+	b.run(chromedp.WaitVisible("#statement"))
+	b.tabTo("statement")
+	b.run(chromedp.KeyEvent("sca"), chromedp.WaitVisible(".cm-tooltip li"))
 	for _, f := range b.findings() {
 		t.Errorf("with proposed words: %s: %s", f.ID, f.Help)
 	}
 	b.press(kb.Tab) // takes the word
-	b.run(chromedp.KeyEvent("fl"), chromedp.WaitVisible("#words li"))
+	b.run(chromedp.KeyEvent("fl"), chromedp.WaitVisible(".cm-tooltip-autocomplete:not(.cm-tooltip-autocomplete-disabled) li"))
 	b.press(kb.ArrowDown)
 	b.press(kb.Enter)
 	b.run(chromedp.KeyEvent("prefix=plane# "))
@@ -258,7 +258,7 @@ func stop(t *testing.T, at *site) {
 	b := at.tab(t)
 	defer b.close()
 	b.open("/query")
-	b.run(chromedp.SendKeys("#q", "select count(*) as n from fleet, unnest(generate_array(1, 1000000)) as i"), chromedp.Click(`//button[text()="Run"]`), chromedp.WaitEnabled("#stop"))
+	b.run(chromedp.SendKeys("#statement", "select count(*) as n from fleet, unnest(generate_array(1, 1000000)) as i"), chromedp.Click(`//button[text()="Run"]`), chromedp.WaitEnabled("#stop"))
 	until(t, "the query runs", func() bool { return at.metric(queriesUnderWay) == 1 })
 	b.expect("htmx:") // it tells the console that it was stopped
 	b.run(chromedp.Click("#stop"))

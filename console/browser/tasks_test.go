@@ -35,7 +35,7 @@ func (w *worker) click(what string) {
 // fill gives the first visible field that a selector names a text.
 func (w *worker) fill(what, text string) {
 	w.t.Helper()
-	w.run(chromedp.WaitVisible(what))
+	w.run(chromedp.WaitReady(what))
 	eval[any](w.tab, `(e => { e.focus(); e.value = %s; e.dispatchEvent(new Event("input", {bubbles: true})); })(document.querySelector(%s)); 0`, text, what)
 }
 

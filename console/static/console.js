@@ -1,5 +1,5 @@
 // What the pages do beyond links and forms: the frame, cells beside their grid, and on the
-// page for statements running, stopping, proposals of words and a history.
+// page for statements running, stopping and a history.
 "use strict";
 const get = (id) => document.getElementById(id);
 const make = (name, properties, ...children) => { const e = Object.assign(document.createElement(name), properties); e.append(...children); return e; };
@@ -13,11 +13,6 @@ const statementAt = (text, caret) => {
   }
   return text.slice(begin);
 };
-document.addEventListener("keydown", (e) => {
-  if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && e.target.id === "q") {
-    e.target.form.requestSubmit();
-  }
-});
 const stop = () => document.getElementById("stop");
 document.addEventListener("click", (e) => {
   if (e.target.id === "stop") {
@@ -55,70 +50,6 @@ document.addEventListener("htmx:xhr:progress", (e) => {
   if (!sent || !e.detail.lengthComputable) return;
   Object.assign(sent, { max: e.detail.total, value: e.detail.loaded, hidden: e.detail.loaded === e.detail.total });
 });
-
-// The words with which a statement may go on.
-(() => {
-  const q = document.getElementById("q");
-  const list = document.getElementById("words");
-  if (!q || !list) return;
-  const status = document.getElementById("proposed");
-  let begin = 0, chosen = -1, timer = 0, asked = null;
-  const close = () => { list.hidden = true; list.replaceChildren(); chosen = -1; status.textContent = ""; q.removeAttribute("aria-activedescendant"); };
-  const leave = () => { clearTimeout(timer); if (asked) asked.abort(); close(); }; // what was asked for would come late
-  const choose = (i) => {
-    const all = list.children;
-    chosen = (i + all.length) % all.length;
-    for (let k = 0; k < all.length; k++) all[k].setAttribute("aria-selected", String(k === chosen));
-    all[chosen].scrollIntoView({ block: "nearest" });
-    q.setAttribute("aria-activedescendant", all[chosen].id);
-  };
-  const accept = (i) => {
-    q.setRangeText(list.children[i].dataset.word, begin, q.selectionEnd, "end");
-    close();
-    propose();
-  };
-  const propose = async () => {
-    const text = q.value.slice(0, q.selectionEnd);
-    if (asked) asked.abort();
-    if (!text.trim() || text.length > 4000 || q.selectionStart !== q.selectionEnd) return close();
-    asked = new AbortController();
-    try {
-      const answer = await fetch("/query/complete?" + new URLSearchParams({ q: text }), { signal: asked.signal, redirect: "error" });
-      const found = await answer.json();
-      if (q.value.slice(0, q.selectionEnd) !== text || document.activeElement !== q) return;
-      close();
-      const rest = text.slice(found.begin);
-      const words = found.words.filter((w) => w.trimEnd() !== rest.trimEnd());
-      if (!words.length) return;
-      begin = found.begin;
-      words.forEach((word, i) => {
-        const item = document.createElement("li");
-        item.id = "word" + i;
-        item.role = "option";
-        item.dir = "ltr";
-        item.setAttribute("aria-selected", "false");
-        item.textContent = word;
-        item.dataset.word = word;
-        list.append(item);
-      });
-      list.hidden = false;
-      status.textContent = words.length + (found.more ? " or more" : "") + " words";
-    } catch (e) { /* a newer question, or no server: there are no proposals */ }
-  };
-  q.addEventListener("input", () => { close(); clearTimeout(timer); timer = setTimeout(propose, 120); });
-  q.addEventListener("blur", () => setTimeout(leave, 150));
-  q.addEventListener("keydown", (e) => {
-    if (e.key === " " && e.ctrlKey) { e.preventDefault(); return propose(); }
-    if (e.key === "Escape" && list.hidden) return leave();
-    if (list.hidden) return;
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); choose(chosen + (e.key === "ArrowDown" ? 1 : chosen < 0 ? 0 : -1)); }
-    else if (e.key === "Tab" && !e.shiftKey) { e.preventDefault(); accept(Math.max(0, chosen)); }
-    else if (e.key === "Enter" && !e.ctrlKey && chosen >= 0) { e.preventDefault(); accept(chosen); }
-    else if (e.key === "Escape") { e.preventDefault(); leave(); }
-  });
-  list.addEventListener("mousedown", (e) => { if (e.target.dataset.word !== undefined) { e.preventDefault(); accept([...list.children].indexOf(e.target)); q.focus(); } });
-  document.addEventListener("htmx:beforeRequest", leave);
-})();
 
 // The frame: a filter for the tables.
 (() => {
@@ -329,7 +260,7 @@ document.addEventListener("htmx:xhr:progress", (e) => {
   const load = (name) => { try { return JSON.parse(localStorage.getItem("smolwc." + name)) || []; } catch { return []; } };
   const store = (name, all) => { try { localStorage.setItem("smolwc." + name, JSON.stringify(all.slice(0, most))); } catch { /* the browser keeps nothing */ } };
   const list = (name, item) => get(name).replaceChildren(...load(name).map(item));
-  const take = (text) => { q.value = text; q.focus(); };
+  const take = (text) => { q.value = text; q.dispatchEvent(new Event("input")); q.focus(); };
   const show = () => {
     list("ran", (text) => make("li", {}, make("button", { type: "button", className: "text", dir: "ltr", title: text, textContent: text, onclick: () => take(text) })));
     list("saved", (s) => make("li", {}, make("button", { type: "button", className: "text", dir: "ltr", title: s.text, textContent: s.name, onclick: () => take(s.text) }),

@@ -228,7 +228,7 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql/value", "transfer", grpc, templates}, tests: []string{"api/smolwcpb", "standby", bigtable, protobuf}},
+	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates}, tests: []string{"api/smolwcpb", "standby", bigtable, protobuf}},
 
 	"cli": {
 		imports: []string{"console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term, otel, pflag, xtime},

@@ -205,6 +205,15 @@ func Complete(src string) bool {
 	return s.incomplete() == nil
 }
 
+// OpenText reports whether src ends within a text in quotes or a comment.
+func OpenText(src string) bool {
+	s := newScanState(Pos{1, 1})
+	for i := range len(src) {
+		s.step(src[i], ahead(src[i+1:]))
+	}
+	return s.mode == scanSingle || s.mode == scanDouble || s.mode == scanComment
+}
+
 // CompleteTyped is Complete for a text that is typed at a terminal, as a [TypedReader] reads
 // it: a query needs a ; or an empty line after it.
 func CompleteTyped(src string) bool {
