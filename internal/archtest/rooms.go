@@ -126,13 +126,13 @@ var rooms = map[string]room{
 	"query/internal/changes": {imports: []string{"cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt", "internal/history"}, tests: []string{"schema", "query/internal/plan"}},
 	"query/internal/edit":    {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/excerpt"}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/pebble", "cf/rocks", "internal/osfile", "query/internal/fault"}},
-	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "query/internal/engine", "internal/lock", uuid, "internal/spans"}},
+	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "query/internal/engine", "internal/history", "internal/lock", uuid, "internal/spans"}},
 	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
 	"query/internal/alter":   {imports: []string{"schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/state", "query/internal/gc"}},
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
 	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
 
-	"query/plumbing":  {imports: []string{"cells", "cf", "query/internal/engine", "query/internal/state", "query/write", "schema"}},
+	"query/plumbing":  {imports: []string{"cells", "cf", "query/internal/engine", "query/internal/fault", "query/internal/state", "query/write", "schema"}},
 	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/plumbing", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/tags", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
 	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", "query/plumbing", rapid, porcupine}, tests: []string{"cf/cftest"}},
 	"queue":           {imports: []string{"query/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
@@ -142,6 +142,8 @@ var rooms = map[string]room{
 	"ql":              {imports: []string{"ql/dialect", "ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
 	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "views", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":        {imports: []string{"internal/osfile", "query", "query/plumbing", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
+
+	"branch": {imports: []string{"cells", "internal/claim", "internal/osfile", "query", "query/plumbing", "query/write", "schema", xsync}},
 
 	// The only package that uses object stores.
 	"archive":         {imports: []string{"query", "query/plumbing", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},

@@ -41,6 +41,7 @@ type DB interface {
 	Notes
 	Marks
 	Files
+	Diverging
 }
 
 // Versions are the versions of a database's schema.
@@ -115,6 +116,17 @@ type Files interface {
 	BackupTarget(ctx context.Context) (string, error)
 	// SetBackupTarget notes the target of the last backup.
 	SetBackupTarget(ctx context.Context, target string) error
+}
+
+// Diverging compares the tables of several databases.
+type Diverging interface {
+	// Diverge calls fn for each column of a table that is not the same in this database
+	// and all others, in the order of rows, families and qualifiers. Cells that the rule of
+	// any of the databases drops sooner or later are left out, at one moment for all. A
+	// table or a family that a database lacks is empty there. The others come from the
+	// method Plumbing of query.DB. fn may keep the column. Its error ends the comparison and
+	// is returned unchanged.
+	Diverge(ctx context.Context, table string, others []DB, fn func(*Column) error) error
 }
 
 // A Frozen is a copy of a database that exists while Freeze runs.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
@@ -294,4 +295,25 @@ func (db *DB) Tune(old, next *catalog.Catalog) error {
 		}
 	}
 	return nil
+}
+
+// NewIdentity gives the database of a store another identity, is, in the place of was. It
+// forgets its standbys, and where its backups are.
+func NewIdentity(ctx context.Context, store cf.Store) (was, is string, err error) {
+	entries, err := catalog.Entries(ctx, store, catalog.KeyUUID)
+	if err != nil {
+		return "", "", err
+	}
+	was, is = string(entries[catalog.KeyUUID]), uuid.NewString()
+	if _, err := uuid.Parse(was); err != nil {
+		return "", "", fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", catalog.KeyUUID, was, err)
+	}
+	_, err = store.Write(ctx, nil, func(b *cf.Batch) error {
+		b.Sync()
+		b.PutMeta(catalog.KeyUUID, []byte(is))
+		b.DeleteMeta(history.Key)
+		b.DeleteMeta(catalog.KeyBackup)
+		return nil
+	})
+	return was, is, err
 }

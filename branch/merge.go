@@ -1,0 +1,330 @@
+package branch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Winner says which side of a merge wins a conflict.
+type Winner int
+
+// The winners. With NoWinner a merge with conflicts writes nothing.
+const (
+	NoWinner Winner = iota
+	Ours            // the database keeps its cells
+	Theirs          // the database gets the cells of the branch
+)
+
+// MergeOptions say how a branch is merged. The zero value writes nothing if there are
+// conflicts.
+type MergeOptions struct {
+	// Winner is the side that wins all conflicts.
+	Winner Winner
+	// DryRun finds conflicts and counts changes, and writes nothing.
+	DryRun bool
+}
+
+// A Conflict is a column that was changed in the database and in the branch since the base,
+// and has different cells in both now.
+type Conflict struct {
+	Table, Row, Family, Qualifier string
+	// Base, Ours and Theirs are the newest values; the zero value is an empty column.
+	Base, Ours, Theirs cells.Value
+}
+
+// A MergeReport is the result of a merge.
+type MergeReport struct {
+	// Schema are the tables and families that were created.
+	Schema schema.Plan
+	// Rows and Cells count the changes; an aggregate's state is one cell.
+	Rows, Cells int64
+	// Conflicts is the number of columns with conflicts, and First are the first of them, up
+	// to 20.
+	Conflicts int64
+	First     []Conflict
+	// Commits is the number of commits. If it is 1, readers saw all changes of cells at once.
+	Commits int
+}
+
+const maxConflicts = 20
+
+// ErrConflicts matches the error of a merge with conflicts that no side wins.
+var ErrConflicts = errors.New("the database and the branch have changed the same columns")
+
+// commitBytes is the size up to which a merge is one commit, and about the size of each one of
+// a larger merge. Only tests change it.
+var commitBytes = 16 << 20
+
+// Merge makes the changes of a branch since its base in the database that it was made of,
+// which is open for writing; nothing else may write it or the branch meanwhile.
+//
+// It compares column by column, all versions with timestamps and types. A column that only the
+// branch has changed gets the branch's cells, and loses those that the branch has deleted. A
+// column that both have changed, so that they are not equal now, is a conflict. Without a
+// winner the error then matches [ErrConflicts], the report names the first ones, and nothing
+// was written. The state of an aggregate is one value: two sums that have both grown are a
+// conflict.
+//
+// Tables and families that are new in the branch are created first. All other differences of
+// the schema are an error of kind [query.KindFailedPrecondition], and nothing was written.
+//
+// Changes of up to 16 MiB are one commit. A larger merge consists of several ones, each of
+// whole rows: if it is interrupted, a part is merged, and the same Merge makes the rest.
+//
+// Afterwards the branch's present state is its base: the next merge makes only later changes.
+func Merge(ctx context.Context, ours *query.DB, b Branch, o MergeOptions) (MergeReport, error) {
+	m := &merging{ours: ours, b: b, o: o}
+	err := m.run(ctx)
+	return m.report, fail("merge branch", err)
+}
+
+type merging struct {
+	ours, base, theirs *query.DB
+	b                  Branch
+	o                  MergeOptions
+	report             MergeReport
+
+	families map[string]schema.Aggregate // of the current table
+	batch    *write.Batch
+	size     int // of the batch
+	row      *write.Mutation
+	table    string
+	key      string
+	writes   bool // the second time: batches are committed
+	large    bool // the first time: the changes are more than one batch
+}
+
+func (m *merging) run(ctx context.Context) (err error) {
+	if m.ours == nil {
+		return errorf(query.KindInvalidArgument, "the database is missing")
+	}
+	if id := m.ours.UUID().String(); id != m.b.Origin {
+		return errorf(query.KindFailedPrecondition, "branch %q is of the database %s, and this one is %s", m.b.Name, m.b.Origin, id)
+	}
+	if m.base, m.theirs, err = m.b.open(m.o.DryRun); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.theirs.Close(), m.base.Close()) }()
+	if err := m.plan(); err != nil {
+		return err
+	}
+	if err := m.cells(ctx); err != nil {
+		return err
+	}
+	switch {
+	case m.report.Conflicts > 0 && m.o.Winner == NoWinner:
+		return kinded{query.KindConflict, fmt.Errorf("%w: %d; nothing was written", ErrConflicts, m.report.Conflicts)}
+	case m.o.DryRun:
+		return nil
+	}
+	if err := m.write(ctx); err != nil {
+		return err
+	}
+	return m.advance(ctx)
+}
+
+// plan finds the tables and families to create, and refuses other differences.
+func (m *merging) plan() error {
+	base, ours, theirs := m.base.Schema(), m.ours.Schema(), m.theirs.Schema()
+	did := schema.Diff(base, theirs).Changes
+	var refused []string
+	for _, c := range schema.Diff(ours, theirs).Changes {
+		created := c.Kind == schema.CreateTable || c.Kind == schema.AddFamily
+		same := func(d schema.Change) bool {
+			return d.Table == c.Table && (d.Kind == c.Kind && d.Family == c.Family || created && d.Kind == schema.CreateTable)
+		}
+		switch {
+		case slices.ContainsFunc(did, same) && created:
+			m.report.Schema.Changes = append(m.report.Schema.Changes, c)
+		case slices.ContainsFunc(did, same):
+			refused = append(refused, c.String()+": make this change of the database, or undo it in the branch")
+		case created: // the database dropped it
+			refused = append(refused, c.String()+": the database has dropped it since; drop it in the branch too, or create it again")
+		case c.Kind == schema.SetType || c.Kind == schema.SetAggregate:
+			refused = append(refused, c.String()+": both have created this family, or created it again, in different ways")
+		}
+	}
+	if len(refused) > 0 {
+		return errorf(query.KindFailedPrecondition, "the schema of branch %q cannot be merged; nothing was written:\n%s", m.b.Name, strings.Join(refused, "\n"))
+	}
+	return nil
+}
+
+// cells goes through all tables of the branch. The first time it gathers a batch, and finds
+// out whether all changes are in it; the second time it commits batches.
+func (m *merging) cells(ctx context.Context) error {
+	m.batch, m.size = write.NewBatch(), 0
+	for _, t := range m.theirs.Schema().Tables {
+		m.table, m.row, m.families = t.Name, nil, map[string]schema.Aggregate{}
+		for _, f := range t.Families {
+			m.families[f.Name] = f.Aggregate
+		}
+		others := []plumbing.DB{m.base.Plumbing(), m.theirs.Plumbing()}
+		err := m.ours.Plumbing().Diverge(ctx, t.Name, others, func(c *plumbing.Column) error { return m.column(ctx, c) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The databases of a column's versions.
+const (
+	inOurs = iota
+	inBase
+	inTheirs
+)
+
+func (m *merging) column(ctx context.Context, c *plumbing.Column) error {
+	differ := func(a, b int) bool {
+		return slices.ContainsFunc(c.Versions, func(v plumbing.Version) bool { return !v.In[a].Equal(v.In[b]) })
+	}
+	if !differ(inBase, inTheirs) || !differ(inOurs, inTheirs) {
+		return nil
+	}
+	if differ(inBase, inOurs) {
+		if !m.writes {
+			m.conflict(c)
+		}
+		if m.o.Winner != Theirs {
+			return nil
+		}
+	}
+	if m.row == nil || m.key != c.Row {
+		if err := m.next(ctx, c.Row); err != nil {
+			return err
+		}
+	}
+	aggregate := m.families[c.Family]
+	for _, v := range c.Versions {
+		if v.In[inOurs].Equal(v.In[inTheirs]) {
+			continue
+		}
+		if !m.writes {
+			m.report.Cells++
+		}
+		if err := change(m.row, aggregate, c, v); err != nil {
+			return err
+		}
+		m.size += 64 + len(c.Family) + len(c.Qualifier) + v.In[inTheirs].State.Len()
+	}
+	return nil
+}
+
+func (m *merging) conflict(c *plumbing.Column) {
+	m.report.Conflicts++
+	if len(m.report.First) == maxConflicts {
+		return
+	}
+	m.report.First = append(m.report.First, Conflict{m.table, c.Row, c.Family, c.Qualifier, c.Newest[inBase].Value, c.Newest[inOurs].Value, c.Newest[inTheirs].Value})
+}
+
+// next begins the changes of a row.
+func (m *merging) next(ctx context.Context, row string) error {
+	if m.size >= commitBytes {
+		m.large = true
+		if m.writes {
+			if err := m.commit(ctx); err != nil {
+				return err
+			}
+		}
+		m.batch, m.size = write.NewBatch(), 0
+	}
+	if !m.writes {
+		m.report.Rows++
+	}
+	m.key, m.row = row, write.NewMutation()
+	m.size += 64 + len(row)
+	m.batch.Add(m.table, row, m.row)
+	return nil
+}
+
+// change makes one cell as it is in the branch. Versions come the newest first, so a delete
+// that takes hidden versions along comes before these are set.
+func change(to *write.Mutation, aggregate schema.Aggregate, c *plumbing.Column, v plumbing.Version) error {
+	theirs := v.In[inTheirs]
+	if aggregate != schema.NoAggregate || !theirs.Exists() {
+		to.DeleteCell(c.Family, c.Qualifier, v.Timestamp) // an aggregate may be hidden here, and would be added to
+	}
+	switch sketch, isBytes := theirs.State.AsBytes(); {
+	case !theirs.Exists():
+	case aggregate == schema.NoAggregate:
+		to.SetAt(c.Family, c.Qualifier, v.Timestamp, theirs.Value)
+	case aggregate == schema.AggregateHLL:
+		to.MergeAt(c.Family, c.Qualifier, v.Timestamp, sketch)
+	case isBytes:
+		return errorf(query.KindFailedPrecondition, "row %.80q, column %s:%.80q: the branch's sum is beyond i64, and cannot be merged", c.Row, c.Family, c.Qualifier)
+	default:
+		to.AddAt(c.Family, c.Qualifier, v.Timestamp, theirs.Value)
+	}
+	return nil
+}
+
+func (m *merging) commit(ctx context.Context) error {
+	if m.batch.Len() == 0 {
+		return nil
+	}
+	m.report.Commits++
+	return m.ours.Apply(ctx, m.batch)
+}
+
+// write makes the changes.
+func (m *merging) write(ctx context.Context) error {
+	if !m.report.Schema.Empty() {
+		if err := m.ours.ApplyPlan(ctx, m.report.Schema); err != nil {
+			return err
+		}
+	}
+	if m.large {
+		m.writes = true
+		if err := m.cells(ctx); err != nil {
+			return err
+		}
+	}
+	return m.commit(ctx)
+}
+
+// advance makes the branch's present state its base.
+func (m *merging) advance(ctx context.Context) error {
+	dir := filepath.Dir(m.b.Base)
+	number, err := strconv.ParseInt(strings.TrimPrefix(filepath.Base(m.b.Base), basePrefix), 10, 64)
+	if err != nil {
+		return err
+	}
+	if err := m.sweep(dir); err != nil { // of a merge that was interrupted
+		return err
+	}
+	next := m.b
+	next.Base = filepath.Join(dir, basePrefix+strconv.FormatInt(number+1, 10))
+	if err := m.theirs.Checkpoint(ctx, next.Base); err != nil {
+		return err
+	}
+	if err := next.write(dir); err != nil {
+		return err
+	}
+	m.b = next
+	return m.sweep(dir)
+}
+
+// sweep removes the bases that are no longer in force, and those that never were.
+func (m *merging) sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, basePrefix) && name != filepath.Base(m.b.Base) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+		}
+	}
+	return fileError(err)
+}
