@@ -103,7 +103,7 @@ func (c *command) root() *cobra.Command {
 	flags.StringVar(&c.engine, "engine", "", "make a new database on `ENGINE`, rocksdb or pebble (default $SMOLWC_ENGINE, else engine of the configuration, else rocksdb where it is linked)")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
 	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.replicasCommand(), c.promoteCommand(), c.switchoverCommand(), c.tailCommand(), c.routeCommand(), c.regionCommand(), c.tokenCommand(), c.pingCommand(), c.versionCommand())
-	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.pruneCommand(), c.checkpointCommand(), c.copyCommand(), c.checkCommand(), c.doctorCommand())
+	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.pruneCommand(), c.checkpointCommand(), c.branchCommand(), c.copyCommand(), c.checkCommand(), c.doctorCommand())
 	root.AddCommand(c.manCommand())
 	if err := completions(root); err != nil {
 		panic(err) // an unknown flag

@@ -1,0 +1,390 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/branch"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func (c *command) branchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "branch",
+		Short: "Make writable copies of a database by links, and merge them",
+		Long: `A branch is a writable copy of the database, made by hard links in some milliseconds:
+a database for a test or an experiment. The branches of the database in DIR are in
+DIR.branches, beside it. Branch B is the database in DIR.branches/B/db, which every
+command opens with --db.`,
+		Example: "  smolwc branch create b\n  smolwc --db data.branches/b/db\n  smolwc branch diff b\n  smolwc branch merge b\n  smolwc branch drop b",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.branchCreateCommand(), c.branchListCommand(), c.branchDiffCommand(), c.branchMergeCommand(), c.branchDropCommand())
+	return cmd
+}
+
+// branches is the directory with the branches of the database.
+func (c *command) branches(ctx context.Context) (branch.Dir, error) {
+	cfg, err := c.load(ctx)
+	if err != nil {
+		return branch.Dir{}, err
+	}
+	if isURL(cfg.DataDir) {
+		return branch.Dir{}, fail(exitUsage, fmt.Errorf("%s has no files to link: only a database in a directory has branches", shown(cfg.DataDir)))
+	}
+	d, err := branch.Of(cfg.DataDir)
+	return d, fail(exitOpen, err)
+}
+
+// branchWriter opens the database for writing. If another process has it open, the error says
+// what to do.
+func (c *command) branchWriter(ctx context.Context, instead string) (*query.DB, error) {
+	cfg, err := c.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	db, err := c.open(ctx, cfg, query.Options{MustExist: true, GCInterval: -1})
+	if query.KindOf(err) == query.KindBusy {
+		err = fail(exitOpen, fmt.Errorf("%w; %s", err, instead))
+	}
+	return db, err
+}
+
+func (c *command) branchCreateCommand() *cobra.Command {
+	var remote remoteFlags
+	cmd := &cobra.Command{
+		Use:   "create B",
+		Short: "Make a branch of the database",
+		Long: `create makes branch B of the database as it is now. On the file system of the database
+it takes no space until the branch, or the database, rewrites its files. The branch gets
+an identity of its own: backups and standbys do not take it for the database.
+
+While smolwc serve on this machine has the database open, --addr lets the server make the
+copy. Its --backup-to must allow the directory of the branches.`,
+		Example: "  smolwc branch create b\n  smolwc --db data branch create b --addr localhost:8086",
+		Args:    oneArg("B"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return c.branchCreate(ctx, args[0], &remote)
+		},
+	}
+	remote.add(cmd)
+	return cmd
+}
+
+func (c *command) branchCreate(ctx context.Context, name string, remote *remoteFlags) (err error) {
+	here := *c
+	here.db = "" // --db names the place of the branches too
+	if err := remote.check(&here); err != nil {
+		return fail(exitUsage, err)
+	}
+	if err := branch.CheckName(name); err != nil {
+		return fail(exitUsage, err)
+	}
+	d, err := c.branches(ctx)
+	if err != nil {
+		return err
+	}
+	var checkpoint func(context.Context, string) error
+	if remote.addr == "" {
+		db, err := c.branchWriter(ctx, "if smolwc serve has it open, --addr HOST:PORT lets it make the copy")
+		if err != nil {
+			return err
+		}
+		defer closing(db, &err)
+		checkpoint = db.Checkpoint
+	} else {
+		server, err := remote.connect(ctx, c)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = server.Close() }() // no call is running
+		checkpoint = server.Checkpoint
+	}
+	b, err := d.Create(ctx, name, checkpoint)
+	if err != nil {
+		return fail(exitFailed, err)
+	}
+	c.say("branch %s is the database in %s", b.Name, b.Dir)
+	return nil
+}
+
+func (c *command) branchListCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the branches of the database",
+		Long:    "list prints the names of the branches; with --format json a line of JSON for each,\nwith its directory, the time when it was made and its identity. It opens no database.",
+		Example: "  smolwc branch list",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "table" && format != "json" {
+				return fail(exitUsage, fmt.Errorf("--format is %q; it can be table or json", format))
+			}
+			d, err := c.branches(cmd.Context())
+			if err != nil {
+				return err
+			}
+			all, err := d.List()
+			for _, b := range all {
+				c.printBranch(b, format)
+			}
+			return fail(exitFailed, err)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "table", "print the list as `FORMAT`: table or json")
+	return cmd
+}
+
+func (c *command) printBranch(b branch.Branch, format string) {
+	if format == "table" {
+		_, _ = fmt.Fprintln(c.out, b.Name)
+		return
+	}
+	_ = json.NewEncoder(c.out).Encode(struct {
+		Name    string    `json:"name"`
+		Dir     string    `json:"dir"`
+		Created time.Time `json:"created"`
+		ID      string    `json:"id"`
+		Origin  string    `json:"origin"`
+	}{b.Name, b.Dir, b.Created, b.ID, b.Origin}) // c.out keeps the error
+}
+
+func (c *command) branchDropCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "drop B",
+		Short:   "Remove a branch and its files",
+		Long:    "drop removes branch B. No process may have it open, and its own branches must be\ndropped before.",
+		Example: "  smolwc branch drop b",
+		Args:    oneArg("B"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			d, err := c.branches(ctx)
+			if err != nil {
+				return err
+			}
+			if err := d.Drop(ctx, args[0]); err != nil {
+				return fail(exitFailed, err)
+			}
+			c.say("dropped branch %s", args[0])
+			return nil
+		},
+	}
+}
+
+// A branchDiff prints the differences of a branch.
+type branchDiff struct {
+	*command
+	format  string
+	limit   int
+	printed int64
+}
+
+func (c *command) branchDiffCommand() *cobra.Command {
+	r := &branchDiff{command: c}
+	cmd := &cobra.Command{
+		Use:   "diff B",
+		Short: "Print what was changed in a branch",
+		Long: `diff compares branch B with the state that it began from, or with its state at its last
+merge. Each cell that was added (+), removed (-) or replaced at its timestamp (~) is a
+line. It reads both as a whole. Another process may be writing the branch.`,
+		Example: "  smolwc branch diff b",
+		Args:    oneArg("B"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return r.run(ctx, args[0])
+		},
+	}
+	cmd.Flags().StringVar(&r.format, "format", "table", "print each cell as `FORMAT`: table, or json for a line of JSON")
+	cmd.Flags().IntVar(&r.limit, "limit", 100, "with --format table, print the first `N` cells; 0 prints all")
+	return cmd
+}
+
+func (r *branchDiff) run(ctx context.Context, name string) error {
+	if r.format != "table" && r.format != "json" {
+		return fail(exitUsage, fmt.Errorf("--format is %q; it can be table or json", r.format))
+	}
+	d, err := r.branches(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := d.Get(name)
+	if err != nil {
+		return fail(exitFailed, err)
+	}
+	report, err := branch.Diff(ctx, b, r.print)
+	if err := unlessPiped(err); err != nil || r.format == "json" {
+		return fail(exitFailed, err)
+	}
+	cells := report.Added + report.Removed + report.Changed
+	if more := cells - r.printed; more > 0 {
+		r.say("and %s more", counted(more, "cell"))
+	}
+	r.printSchema(report.Schema)
+	switch {
+	case cells > 0:
+		r.say("%s in %s: %d added, %d removed, %d changed", counted(cells, "cell"), counted(report.Rows, "row"), report.Added, report.Removed, report.Changed)
+	case report.Schema.Empty():
+		r.say("the branch is equal to its base")
+	}
+	return nil
+}
+
+func (c *command) printSchema(p schema.Plan) {
+	for _, change := range p.Changes {
+		c.say("schema: %v", change)
+	}
+}
+
+func (r *branchDiff) print(d branch.Difference) error {
+	if r.format == "json" {
+		return json.NewEncoder(r.out).Encode(struct {
+			Table     string  `json:"table"`
+			Row       []byte  `json:"row"` // in base64
+			Family    string  `json:"family"`
+			Qualifier []byte  `json:"qualifier"` // in base64
+			Timestamp int64   `json:"timestamp"`
+			Was       *string `json:"was"`
+			Is        *string `json:"is"`
+		}{d.Table, []byte(d.Row), d.Family, []byte(d.Qualifier), int64(d.Timestamp), textOf(d.Was), textOf(d.Is)})
+	}
+	if r.limit > 0 && r.printed >= int64(r.limit) {
+		return nil
+	}
+	r.printed++
+	sign, value := "~", fmt.Sprintf("%s -> %s", shortly(d.Was), shortly(d.Is))
+	switch {
+	case d.Was.Type() == cells.TypeAny:
+		sign, value = "+", shortly(d.Is)
+	case d.Is.Type() == cells.TypeAny:
+		sign, value = "-", shortly(d.Was)
+	}
+	_, err := fmt.Fprintf(r.out, "%s %s row %q %s:%q@%d: %s\n", sign, d.Table, d.Row, d.Family, d.Qualifier, d.Timestamp, value)
+	return err
+}
+
+// textOf is a value as text, or nil for no value.
+func textOf(v cells.Value) *string {
+	if v.Type() == cells.TypeAny {
+		return nil
+	}
+	text := v.String()
+	return &text
+}
+
+// shortly is a value on a line.
+func shortly(v cells.Value) string {
+	if v.Type() == cells.TypeAny {
+		return "no cell"
+	}
+	text := excerpt.Of(v.String())
+	if quoted := strconv.Quote(text); quoted != `"`+text+`"` {
+		return quoted
+	}
+	return text
+}
+
+func (c *command) branchMergeCommand() *cobra.Command {
+	var winner string
+	var o branch.MergeOptions
+	cmd := &cobra.Command{
+		Use:   "merge B",
+		Short: "Make the changes of a branch in the database",
+		Long: `merge makes in the database what was changed in branch B since it was made, or since its
+last merge: cells with versions and types, deletes, and new tables and families. Other
+changes of the schema are refused.
+
+If the database has changed the same columns, and both are not equal now, merge lists
+these conflicts, writes nothing and exits with 1. With --conflicts ours the database keeps
+those columns, with --conflicts theirs it gets the branch's.
+
+Changes of up to 16 MiB are one commit. A larger merge is several commits of whole rows;
+if it is interrupted, the same command makes the rest. No other process may have the
+database or the branch open.`,
+		Example: "  smolwc branch merge b --dry-run\n  smolwc branch merge b --conflicts theirs",
+		Args:    oneArg("B"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			switch {
+			case !cmd.Flags().Changed("conflicts"):
+			case winner == "ours":
+				o.Winner = branch.Ours
+			case winner == "theirs":
+				o.Winner = branch.Theirs
+			default:
+				return fail(exitUsage, fmt.Errorf("--conflicts is %q; it can be ours or theirs", winner))
+			}
+			return c.branchMerge(ctx, args[0], o)
+		},
+	}
+	cmd.Flags().StringVar(&winner, "conflicts", "", "let `SIDE` win conflicts: ours or theirs")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only count the changes and list the conflicts")
+	return cmd
+}
+
+func (c *command) branchMerge(ctx context.Context, name string, o branch.MergeOptions) (err error) {
+	d, err := c.branches(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := d.Get(name)
+	if err != nil {
+		return fail(exitFailed, err)
+	}
+	db, err := c.branchWriter(ctx, "stop it to merge")
+	if err != nil {
+		return err
+	}
+	defer closing(db, &err)
+	report, err := branch.Merge(ctx, db, b, o)
+	for _, f := range report.First {
+		c.say("conflict: %s row %q %s:%q was %s, is %s here and %s in the branch", f.Table, f.Row, f.Family, f.Qualifier, shortly(f.Base), shortly(f.Ours), shortly(f.Theirs))
+	}
+	if more := report.Conflicts - int64(len(report.First)); more > 0 {
+		c.say("and %s more", counted(more, "conflict"))
+	}
+	switch {
+	case errors.Is(err, branch.ErrConflicts):
+		return fail(exitFailed, fmt.Errorf("%w; --conflicts ours or --conflicts theirs says which side wins", err))
+	case query.KindOf(err) == query.KindBusy:
+		return fail(exitOpen, fmt.Errorf("%w; stop it to merge", err))
+	case err != nil:
+		return fail(exitFailed, err)
+	}
+	c.printSchema(report.Schema)
+	if o.DryRun {
+		c.say("would change %s in %s", counted(report.Cells, "cell"), counted(report.Rows, "row"))
+		return nil
+	}
+	commits := "in one commit"
+	if report.Commits > 1 {
+		commits = fmt.Sprintf("in %d commits", report.Commits)
+	}
+	if report.Commits == 0 {
+		c.say("there was no cell to change")
+		return nil
+	}
+	c.say("changed %s in %s, %s", counted(report.Cells, "cell"), counted(report.Rows, "row"), commits)
+	return nil
+}
+
+func counted(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", one, "s")
+}
