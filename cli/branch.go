@@ -21,8 +21,8 @@ func (c *command) branchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "branch",
 		Short: "Make writable copies of a database by links, and merge them",
-		Long: `A branch is a writable copy of the database, made by hard links in some milliseconds:
-a database for a test or an experiment. The branches of the database in DIR are in
+		Long: `A branch is a writable copy of the database, made by hard links in little time whatever
+its size: a database for a test or an experiment. The branches of the database in DIR are in
 DIR.branches, beside it. Branch B is the database in DIR.branches/B/db, which every
 command opens with --db.`,
 		Example: "  smolwc branch create b\n  smolwc --db data.branches/b/db\n  smolwc branch diff b\n  smolwc branch merge b\n  smolwc branch drop b",
