@@ -169,7 +169,7 @@ func TestErrorsOfFunctions(t *testing.T) {
 		{`SELECT TIMESTAMP_ADD(TIMESTAMP_SECONDS(0), INTERVAL -9223372036854775808 DAY)`, `years 1 to 9999`},
 		{`SELECT TIMESTAMP_ADD(TIMESTAMP_SECONDS(0), INTERVAL 1 MONTH)`, `MONTH is not a part of a TIMESTAMP`},
 		{`SELECT DATE_TRUNC('2024-01-01', FORTNIGHT)`, `FORTNIGHT is not a part`},
-		{`SELECT 1 + INTERVAL 1 DAY`, `an INTERVAL cannot be added to INT64`},
+		{`SELECT 1 + INTERVAL 1 DAY`, `+ cannot be computed of INT64 and INTERVAL`},
 		{`SELECT DATE_DIFF('2024-01-01', 1, DAY)`, `DATE_DIFF does not take (STRING, INT64, STRING); it is DATE_DIFF(DATE, DATE, PART) INT64`},
 		{`SELECT PARSE_DATE('%?', '2024-01-01')`, `%? in the format "%?" is not an element that times are read by`},
 		{`SELECT PARSE_DATE('%F %H', '2024-01-01 00')`, `%H in the format "%F %H" is not an element of a DATE`},

@@ -25,6 +25,7 @@ func FuzzQuery(f *testing.F) {
 	f.Add(`SELECT u.f, x FROM UNPACK((SELECT f, n['y'] AS x FROM t(with_history => TRUE, latest_n => 2), UNNEST([1]) AS o)) AS u, UNNEST([x]) AS z WHERE _timestamp > TIMESTAMP_MICROS(1)`)
 	f.Add("WITH a AS (SELECT 1 AS x UNION ALL (SELECT 2 EXCEPT DISTINCT SELECT 3) ORDER BY 1 LIMIT 1) SELECT a.x, t.f['q'], b.* FROM a, t LEFT JOIN t AS b USING (_key) FULL JOIN a AS c ON c.x = a.x AND t.n['y'] > 1, UNNEST([c.x]) AS e WHERE EXISTS (SELECT 1) AND a.x IN (SELECT x FROM a) GROUP BY 1")
 	f.Add("FROM t |> WHERE n['y'] = (SELECT MAX(n['y']) FROM t) |> JOIN (SELECT _key AS k FROM t) AS b ON b.k = t._key |> AS z |> UNION DISTINCT (SELECT ARRAY(SELECT 1)) |> RIGHT JOIN t ON TRUE")
+	f.Add("SELECT NUMERIC '1.5' * 2 - ROUND(CAST('1e9' AS NUMERIC), -1), INTERVAL '1-2 -3' YEAR TO DAY + INTERVAL n['y'] HOUR, MAKE_INTERVAL(1, day => 2), DATE '2024-01-31' - INTERVAL 1 MONTH, SUM(INTERVAL '1.5' SECOND) FROM t GROUP BY ALL")
 	params, values := fuzzParams(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		err := runOnOneRow(text, params, values)

@@ -19,7 +19,7 @@ func NewParams(types map[string]value.Type) (Params, error) { return bind.NewPar
 
 // A Param is a value for the parameter @Name of a query: a string, []byte, int, int64,
 // float32, float64, bool, [time.Time], [cells.Timestamp],
-// [value.Datetime] or [value.Date], or a slice of
+// [value.Numeric], [value.Interval], [value.Datetime] or [value.Date], or a slice of
 // string, []byte, int64, float64 or bool for an ARRAY. A nil slice is an empty ARRAY, and nil
 // []byte is empty BYTES. Times have a precision of microseconds.
 type Param struct {
@@ -38,14 +38,13 @@ func ParamsOf(params ...Param) (Params, error) {
 		switch v := v.(type) {
 		case nil:
 			return Params{}, parse.Invalid("parameter @%s: a value of Go's type %T is not supported", p.Name, p.Value)
-		case cells.Timestamp:
-			if _, err := value.TimestampOf(v.Time()); err != nil {
-				return Params{}, parse.Invalid("parameter @%s: %v", p.Name, err)
-			}
 		case string:
 			if !utf8.ValidString(v) {
 				return Params{}, parse.Invalid("parameter @%s: a STRING must be UTF-8; []byte are BYTES", p.Name)
 			}
+		}
+		if err := inRange(v); err != nil {
+			return Params{}, parse.Invalid("parameter @%s: %v", p.Name, err)
 		}
 		if types[p.Name] = (value.Type{Kind: kind}); isList(v) {
 			types[p.Name] = value.ArrayOf(value.Type{Kind: kind})
@@ -57,6 +56,21 @@ func ParamsOf(params ...Param) (Params, error) {
 		return Params{}, err
 	}
 	return ps.Bind(values)
+}
+
+// inRange is an error for a time that its type does not have.
+func inRange(v any) (err error) {
+	switch v := v.(type) {
+	case cells.Timestamp:
+		_, err = value.TimestampOf(v.Time())
+	case value.Datetime:
+		_, err = value.DatetimeOf(v.Time())
+	case value.Date:
+		_, err = value.DateOf(v.Time())
+	case value.Interval:
+		_, err = value.NewInterval(int64(v.Months), int64(v.Days), v.Micros)
+	}
+	return err
 }
 
 func isList(v any) bool { _, ok := v.(value.Array); return ok }
@@ -82,6 +96,10 @@ func valueOf(v any) (value.Kind, any) {
 		return value.TypeTimestamp, cells.TimestampOf(v)
 	case cells.Timestamp:
 		return value.TypeTimestamp, v
+	case value.Numeric:
+		return value.TypeNumeric, v
+	case value.Interval:
+		return value.TypeInterval, v
 	case value.Datetime:
 		return value.TypeDatetime, v
 	case value.Date:

@@ -113,6 +113,10 @@ func TestQueriesBeyondBigtable(t *testing.T) {
 		"SELECT CAST(b'x' AS STRING), CURRENT_DATETIME":                        "CURRENT_DATETIME",
 		"SELECT STRING(DATETIME '2024-01-01')":                                 "DATETIME",
 		"SELECT ARRAY<DATETIME>[]":                                             "DATETIME",
+		"SELECT STRING(1), NUMERIC '1'":                                        "NUMERIC",
+		"SELECT CAST('1-2' AS INTERVAL)":                                       "INTERVAL",
+		"SELECT INTERVAL '1-2' YEAR TO MONTH":                                  "INTERVAL",
+		"SELECT JUSTIFY_DAYS(INTERVAL 1 DAY)":                                  "JUSTIFY_DAYS",
 	} {
 		q, err := sql.Parse(text)
 		if err != nil {

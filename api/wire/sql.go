@@ -34,6 +34,8 @@ func SQLType(t value.Type) *bigtablepb.Type {
 // CheckSQLType is an error if Bigtable's API has no message for a type.
 func CheckSQLType(t value.Type) error {
 	switch t.Kind {
+	case value.TypeNumeric, value.TypeInterval:
+		return parse.Invalid("%s, which Bigtable's API has no type for; CAST(… AS STRING) makes a text of it", t)
 	case value.TypeDatetime:
 		return parse.Invalid("%s, which Bigtable's API has no type for; CAST(… AS STRING) makes a text of it, and CAST(… AS TIMESTAMP) the time at which clocks show it in UTC", t)
 	case value.TypeArray, value.TypeMap:

@@ -31,19 +31,36 @@ func overflow(p *planner, n *parse.Node) func(string) error {
 
 func completeSum(p *planner, n *parse.Node, a *aggregate) error {
 	a.typ = value.Type{Kind: value.TypeFloat64}
-	if k := a.args[0].typ.Kind; k == value.TypeInt64 || k == value.TypeNull {
+	switch k := a.args[0].typ.Kind; k {
+	case value.TypeNumeric, value.TypeInterval:
+		return completeExact(p, n, a)
+	case value.TypeInt64, value.TypeNull:
 		a.typ.Kind = value.TypeInt64
 		a.make = run.IntSum(overflow(p, n))
-	} else {
+	default:
 		a.make = run.FloatSum(overflow(p, n))
 	}
 	return takesNumbers(p, n, a)
 }
 
 func completeAverage(p *planner, n *parse.Node, a *aggregate) error {
+	if k := a.args[0].typ.Kind; k == value.TypeNumeric || k == value.TypeInterval {
+		return completeExact(p, n, a)
+	}
 	a.typ = value.Type{Kind: value.TypeFloat64}
 	a.make = run.Average(overflow(p, n))
 	return takesNumbers(p, n, a)
+}
+
+// completeExact compiles SUM and AVG of NUMERIC and INTERVAL, which are of that type.
+func completeExact(p *planner, n *parse.Node, a *aggregate) error {
+	a.typ = a.args[0].typ
+	if a.typ.Kind == value.TypeInterval {
+		a.make = run.IntervalSum(n.Text == "AVG", func(err error) error { return p.placed(err, n.Pos) })
+	} else {
+		a.make = run.NumericSum(n.Text == "AVG", overflow(p, n))
+	}
+	return nil
 }
 
 func completeMin(p *planner, n *parse.Node, a *aggregate) error { return completeExtreme(p, n, a, -1) }

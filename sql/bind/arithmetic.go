@@ -4,44 +4,37 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
 
 // compileBinary compiles an operation of two operands. INT64 overflows with an error, and so
-// does FLOAT64 when its operands are finite; / is of FLOAT64 and refuses zero.
+// does NUMERIC, and FLOAT64 when its operands are finite; / is of FLOAT64 or NUMERIC and refuses zero.
 // https://cloud.google.com/bigquery/docs/reference/standard-sql/operators#arithmetic_operators
 func compileBinary(p *planner, n *parse.Node) (*expr, error) {
-	first, err := p.compile(n.Args[0])
-	if err != nil {
-		return nil, err
+	parts := make([]*expr, 2)
+	for i, of := range n.Args {
+		var err error
+		if parts[i], err = p.compile(of); err != nil {
+			return nil, err
+		}
 	}
-	if n.Text == "+" || n.Text == "-" {
-		if e, err := compileShifted(p, n, first); e != nil || err != nil {
+	arithmetic := strings.Contains("+-*/", n.Text)
+	if arithmetic {
+		if e, err := compileShifted(p, n, parts); e != nil || err != nil {
 			return e, err
 		}
 	}
-	parts, t, err := operands(p, n, first)
-	if err != nil {
+	t, err := operands(p, n, parts)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	switch n.Text {
-	case "||":
+	case n.Text == "||":
 		return compileJoined(p, n, parts, t)
-	case "+", "-", "*", "/":
-		if t.Kind == value.TypeNull {
-			t.Kind = value.TypeInt64
-		}
-		if !t.Numeric() {
-			return nil, p.Errorf(n.Pos, "%s cannot be computed of %s and %s", n.Text, parts[0].typ, parts[1].typ)
-		}
-		if t.Kind != value.TypeInt64 || n.Text == "/" {
-			return combined(parts, value.Type{Kind: value.TypeFloat64}, func(v []any) (any, error) {
-				return computedFloats(p, n, value.ToFloat(v[0]), value.ToFloat(v[1]))
-			}), nil
-		}
-		return combined(parts, t, func(v []any) (any, error) { return computedInts(p, n, v[0].(int64), v[1].(int64)) }), nil
+	case arithmetic:
+		return compileArithmetic(p, n, parts, t)
 	}
 	for i, part := range parts {
 		if part.typ.Kind != value.TypeInt64 && part.typ.Kind != value.TypeNull {
@@ -53,14 +46,30 @@ func compileBinary(p *planner, n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-// operands compiles the second operand, and finds the type that both have together.
-func operands(p *planner, n *parse.Node, first *expr) (parts []*expr, t value.Type, err error) {
-	second, err := p.compile(n.Args[1])
-	if err != nil {
-		return nil, t, err
+// compileArithmetic compiles an operation of two numbers, which have a type together.
+func compileArithmetic(p *planner, n *parse.Node, parts []*expr, t value.Type) (*expr, error) {
+	if t.Kind == value.TypeNull {
+		t.Kind = value.TypeInt64
 	}
-	parts = []*expr{first, second}
-	t = first.typ
+	switch {
+	case !t.Numeric():
+		return nil, p.Errorf(n.Pos, "%s cannot be computed of %s and %s", n.Text, parts[0].typ, parts[1].typ)
+	case t.Kind == value.TypeNumeric:
+		return combined(parts, t, func(v []any) (any, error) { return computedNumerics(p, n, v[0].(value.Numeric), v[1].(value.Numeric)) }), nil
+	case t.Kind != value.TypeInt64 || n.Text == "/":
+		return combined(parts, value.Type{Kind: value.TypeFloat64}, func(v []any) (any, error) {
+			return computedFloats(p, n, value.ToFloat(v[0]), value.ToFloat(v[1]))
+		}), nil
+	}
+	return combined(parts, t, func(v []any) (any, error) { return computedInts(p, n, v[0].(int64), v[1].(int64)) }), nil
+}
+
+// operands finds the type that both operands have together, and converts what is not of it.
+func operands(p *planner, n *parse.Node, parts []*expr) (t value.Type, err error) {
+	if err = p.decimals(n.Args, parts); err != nil {
+		return t, err
+	}
+	t = parts[0].typ
 	switch other := parts[1].typ; {
 	case t.Kind == value.TypeNull:
 		t = other
@@ -70,14 +79,14 @@ func operands(p *planner, n *parse.Node, first *expr) (parts []*expr, t value.Ty
 	case n.Text == "||":
 		for i := range parts {
 			if parts[i], err = p.coerced(n.Args[i], parts[i], value.Type{Kind: value.TypeBytes}); err != nil {
-				return nil, t, err
+				return t, err
 			}
 		}
 		t = value.Type{Kind: value.TypeBytes}
 	default:
 		t = value.Type{Kind: value.TypeStruct}
 	}
-	return parts, t, nil
+	return t, nil
 }
 
 // compileJoined compiles || of strings, bytes or arrays.
@@ -159,6 +168,28 @@ func computedFloats(p *planner, n *parse.Node, a, b float64) (any, error) {
 	}
 	if math.IsInf(r, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
 		return nil, p.Errorf(n.Pos, "Floating point overflow: %v %s %v", a, n.Text, b)
+	}
+	return r, nil
+}
+
+func computedNumerics(p *planner, n *parse.Node, a, b value.Numeric) (any, error) {
+	var r value.Numeric
+	var ok bool
+	switch n.Text {
+	case "+":
+		r, ok = a.Plus(b)
+	case "-":
+		r, ok = a.Plus(b.Negated())
+	case "*":
+		r, ok = a.Times(b)
+	default:
+		if b.Sign() == 0 {
+			return nil, p.Errorf(n.Pos, "division by zero: %v / %v", a, b)
+		}
+		r, ok = a.Over(b)
+	}
+	if !ok {
+		return nil, p.Errorf(n.Pos, "numeric overflow: %v %s %v", a, n.Text, b)
 	}
 	return r, nil
 }

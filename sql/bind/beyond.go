@@ -7,11 +7,13 @@ import (
 	"github.com/smolwc/smolwc/sql/parse"
 )
 
-// notInBigtable are functions that Bigtable's GoogleSQL does not have, and neither has it
-// DATETIME.
+// typesNotInBigtable are types that Bigtable's GoogleSQL does not have.
+var typesNotInBigtable = []string{"DATETIME", "NUMERIC", "INTERVAL"}
+
+// notInBigtable are functions that Bigtable's GoogleSQL does not have.
 // https://cloud.google.com/bigtable/docs/reference/sql/functions-all
 var notInBigtable = strings.Fields(`CONTAINS_SUBSTR CURRENT_DATETIME DATE_BUCKET DATETIME DATETIME_ADD DATETIME_DIFF DATETIME_SUB
-	DATETIME_TRUNC EDIT_DISTANCE FORMAT_DATETIME PARSE_DATETIME GENERATE_UUID GROUPING JSON_EXTRACT
+	DATETIME_TRUNC EDIT_DISTANCE FORMAT_DATETIME PARSE_DATETIME GENERATE_UUID GROUPING JSON_EXTRACT JUSTIFY_DAYS JUSTIFY_HOURS JUSTIFY_INTERVAL MAKE_INTERVAL
 	JSON_EXTRACT_ARRAY JSON_EXTRACT_SCALAR JSON_EXTRACT_STRING_ARRAY RANGE_BUCKET TIMESTAMP_BUCKET`)
 
 // Beyond is the first function or type in the text that Bigtable does not have; nil: there is
@@ -21,10 +23,15 @@ func (q *Query) Beyond() (first *parse.Beyond) {
 		what := n.Text
 		switch n.Op {
 		case parse.OpCast, parse.OpSafeCast, parse.OpArray, parse.OpStruct:
-			if !strings.Contains(what, "DATETIME") {
+			of := slices.IndexFunc(typesNotInBigtable, func(name string) bool { return strings.Contains(what, name) })
+			if of < 0 {
 				return
 			}
-			what = "DATETIME"
+			what = typesNotInBigtable[of]
+		case parse.OpInterval:
+			if what = "INTERVAL"; !strings.Contains(n.Text, " TO ") {
+				return
+			}
 		case parse.OpName: // without brackets
 			if what = strings.ToUpper(what); what != "CURRENT_DATETIME" {
 				return

@@ -34,9 +34,9 @@ func compileForms(p *planner, n *parse.Node) (*expr, error) {
 func compileApplied(p *planner, n *parse.Node, name string, args []*expr, safe bool) (*expr, error) {
 	forms := p.functions.named(name).forms
 	tried := forms
-	if slices.ContainsFunc(args, isShort) { // the forms that keep a FLOAT32 come first
+	if slices.ContainsFunc(args, keepsKind) { // the forms that keep the kind come first
 		tried = slices.Clone(forms)
-		slices.SortStableFunc(tried, func(f, g *function.Function) int { return boolCompare(widens(f, args), widens(g, args)) })
+		slices.SortStableFunc(tried, func(f, g *function.Function) int { return boolCompare(changes(f, args), changes(g, args)) })
 	}
 	for _, f := range tried {
 		fitted, ok := fit(p, n, f, args)
@@ -94,16 +94,19 @@ func withParts(args []*parse.Node, part int) (nodes []*parse.Node) {
 	return nodes
 }
 
-func isShort(e *expr) bool { return e.typ.Kind == value.TypeFloat32 }
+// keepsKind reports whether an argument is of a kind of number that could become a FLOAT64.
+func keepsKind(e *expr) bool {
+	return e.typ.Kind == value.TypeFloat32 || e.typ.Kind == value.TypeNumeric
+}
 
-// widens reports whether a form makes a FLOAT64 of the first argument that is a FLOAT32.
-func widens(f *function.Function, args []*expr) bool {
-	i := slices.IndexFunc(args, isShort)
-	return !f.Takes(len(args)) || f.Arg(i).Kind != value.TypeFloat32
+// changes reports whether a form makes a FLOAT64 of the first argument that is another number.
+func changes(f *function.Function, args []*expr) bool {
+	i := slices.IndexFunc(args, keepsKind)
+	return !f.Takes(len(args)) || f.Arg(i).Kind != args[i].typ.Kind
 }
 
 // fit gives arguments the types of a form: literals take its types, and INT64 becomes
-// FLOAT64.
+// NUMERIC or FLOAT64.
 func fit(p *planner, n *parse.Node, f *function.Function, args []*expr) ([]*expr, bool) {
 	if !f.Takes(len(args)) {
 		return nil, false

@@ -13,20 +13,25 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-func isFloat(t value.Type) bool { return t.Numeric() && t.Kind != value.TypeInt64 }
+func isFloat(t value.Type) bool { return t.Kind == value.TypeFloat32 || t.Kind == value.TypeFloat64 }
 
 // compared compiles an expression and others that it is compared with by =, and gives them
 // one type, where they are not numbers.
 func (p *planner) compared(n *parse.Node, nodes []*parse.Node) (all []*expr, err error) {
 	all = make([]*expr, len(nodes))
 	nulls := make([]bool, len(nodes)) // they compare with everything
-	t, numbers := value.Type{}, true
 	for i, n := range nodes {
 		if all[i], err = p.compile(n); err != nil {
 			return nil, err
 		}
-		t, nulls[i] = common(t, all[i]), all[i].typ.Kind == value.TypeNull
-		numbers = numbers && (all[i].typ.Numeric() || all[i].typ.Kind == value.TypeNull)
+	}
+	if err = p.decimals(nodes, all); err != nil {
+		return nil, err
+	}
+	t, numbers := value.Type{}, true
+	for i, e := range all {
+		t, nulls[i] = common(t, e), e.typ.Kind == value.TypeNull
+		numbers = numbers && (e.typ.Numeric() && e.typ.Kind != value.TypeNumeric || nulls[i])
 	}
 	for i, e := range all {
 		if e, err = p.inEnum(e, t, nodes[i]); err != nil {
@@ -76,8 +81,12 @@ func (p *planner) elementOf(n *parse.Node, x, array *expr, of, in *parse.Node) (
 		return nil, nil, err
 	}
 	null := x.typ.Kind == value.TypeNull || array.typ.Of.Kind == value.TypeNull // it compares with everything
-	if t := *array.typ.Of; !t.Numeric() || !x.typ.Numeric() {
-		t = common(t, x)
+	both := []*expr{x, {typ: *array.typ.Of}}
+	if err = p.decimals([]*parse.Node{of, in}, both[:]); err != nil {
+		return nil, nil, err
+	}
+	if t := *array.typ.Of; !t.Numeric() || !x.typ.Numeric() || isNumeric(t, x.typ) {
+		x, t = both[0], common(t, both[0])
 		if x, err = p.converted(of, x, t); err != nil {
 			return nil, nil, err
 		}
@@ -157,7 +166,12 @@ func (p *planner) alike(nodes []*parse.Node, what string) (parts []*expr, t valu
 		if parts[i], err = p.compile(n); err != nil {
 			return nil, t, err
 		}
-		t = common(t, parts[i])
+	}
+	if err = p.decimals(nodes, parts); err != nil {
+		return nil, t, err
+	}
+	for _, e := range parts {
+		t = common(t, e)
 	}
 	for i, e := range parts {
 		if e, err = p.inEnum(e, t, nodes[i]); err != nil {
@@ -176,7 +190,7 @@ func (p *planner) alike(nodes []*parse.Node, what string) (parts []*expr, t valu
 
 // common finds the type that takes both the values of t and the values of an expression; it
 // returns t where there is no such type. A literal takes the type of what stands beside it,
-// also within arrays and structs, and a mix of numbers is FLOAT64. The fields of a struct
+// also within arrays and structs, and a mix of numbers is FLOAT64, or NUMERIC. The fields of a struct
 // have the names of the first.
 func common(t value.Type, e *expr) value.Type {
 	switch u := e.typ; {
@@ -199,7 +213,7 @@ func common(t value.Type, e *expr) value.Type {
 	case t.Kind == value.TypeString && (u.Kind == value.TypeBytes || u.Kind.Temporal()):
 		return u
 	case t.Numeric() && u.Numeric() && t.Kind != u.Kind:
-		return value.Type{Kind: value.TypeFloat64}
+		return widened(t.Kind, u.Kind)
 	}
 	return t
 }
@@ -227,15 +241,15 @@ func (p *planner) coerced(n *parse.Node, e *expr, want value.Type) (*expr, error
 	return p.convert(n, e, want, nil)
 }
 
-// converted is coerced, and makes a FLOAT64 of other numbers where one is required.
+// converted is coerced, and makes a FLOAT64 or a NUMERIC of other numbers where one is required.
 func (p *planner) converted(n *parse.Node, e *expr, want value.Type) (*expr, error) {
-	return p.convert(n, e, want, func(e *expr, want value.Kind) bool { return want == value.TypeFloat64 })
+	return p.convert(n, e, want, widensTo)
 }
 
 // assigned is converted for a type that is written: a literal number can be a FLOAT32, too.
 func (p *planner) assigned(n *parse.Node, e *expr, want value.Type) (*expr, error) {
 	return p.convert(n, e, want, func(e *expr, want value.Kind) bool {
-		return want == value.TypeFloat64 || want == value.TypeFloat32 && e.literal
+		return widensTo(e, want) || want == value.TypeFloat32 && e.literal
 	})
 }
 
@@ -315,6 +329,9 @@ func conversion(from, to value.Type, widens func(*expr, value.Kind) bool) (chang
 	case from.Kind == value.TypeNull || from.Same(to):
 		return nil, true
 	case from.Numeric() && to.Numeric() && widens != nil && widens(&expr{typ: from}, to.Kind):
+		if to.Kind == value.TypeNumeric {
+			return func(v any) any { return value.NumericOf(v.(int64)) }, true
+		}
 		return func(v any) any { return value.ToFloat(v) }, true
 	case from.Kind == value.TypeArray && to.Kind == value.TypeArray:
 		of, ok := conversion(*from.Of, *to.Of, nil)
@@ -360,7 +377,11 @@ func (p *planner) comparable(n *parse.Node, a, b *expr) (_, _ *expr, err error) 
 		return nil, nil, err
 	}
 	null := a.typ.Kind == value.TypeNull || b.typ.Kind == value.TypeNull
-	if !a.typ.Numeric() || !b.typ.Numeric() {
+	both := []*expr{a, b}
+	if err = p.decimals(n.Args, both); err != nil {
+		return nil, nil, err
+	}
+	if a, b = both[0], both[1]; !a.typ.Numeric() || !b.typ.Numeric() || isNumeric(a.typ, b.typ) {
 		t := common(a.typ, b)
 		if a, err = p.converted(n.Args[0], a, t); err != nil {
 			return nil, nil, err
@@ -421,8 +442,12 @@ func compileCast(p *planner, n *parse.Node) (*expr, error) {
 		return nil, err
 	}
 	e, err := p.compile(n.Args[0])
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case n.Kind == parse.StringToken && t.Kind == value.TypeNumeric: // a literal
+		v, err := value.ReadNumeric(n.Args[0].Text, true)
+		return fixedExpr(t, v), p.placed(err, n.Pos)
 	}
 	return p.castTo(n, e, t)
 }
@@ -476,7 +501,10 @@ func (p *planner) typeNamed(n *parse.Node) (t value.Type, err error) {
 		return p.structNamed(n.Pos, strings.TrimSuffix(of, ">"))
 	}
 	id, name, ok := strings.Cut(n.Text, ".")
-	if !ok {
+	switch {
+	case n.Text == "BIGNUMERIC":
+		return t, p.Errorf(n.Pos, "there is no BIGNUMERIC; a NUMERIC has 29 digits before the point and 9 after it")
+	case !ok:
 		return t, p.Errorf(n.Pos, "type %s is not one of %s, or a message or an enum of a schema bundle, as bundle.package.Name", n.Text, value.ScalarNames)
 	}
 	if p.bundles == nil {

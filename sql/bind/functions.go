@@ -76,10 +76,10 @@ func listed() []builtin {
 
 		{name: "COUNT", text: "COUNT(*) INT64; COUNT([DISTINCT] value) INT64", complete: completeCount, most: 1, inViews: true},
 		{name: "COUNTIF", text: "COUNTIF(BOOL) INT64", complete: completeCountIf, most: 1},
-		{name: "SUM", text: "SUM(INT64) INT64; SUM(FLOAT64) FLOAT64", complete: completeSum, most: 1, inViews: true},
+		{name: "SUM", text: "SUM(INT64) INT64; SUM(FLOAT64) FLOAT64; SUM(NUMERIC) NUMERIC; SUM(INTERVAL) INTERVAL", complete: completeSum, most: 1, inViews: true},
 		{name: "MIN", text: "MIN(T) T", complete: completeMin, most: 1, inViews: true},
 		{name: "MAX", text: "MAX(T) T", complete: completeMax, most: 1, inViews: true},
-		{name: "AVG", text: "AVG(INT64) FLOAT64; AVG(FLOAT64) FLOAT64", complete: completeAverage, most: 1, inViews: true},
+		{name: "AVG", text: "AVG(INT64) FLOAT64; AVG(FLOAT64) FLOAT64; AVG(NUMERIC) NUMERIC; AVG(INTERVAL) INTERVAL", complete: completeAverage, most: 1, inViews: true},
 		{name: "ANY_VALUE", text: "ANY_VALUE(T) T", complete: completeAnyValue, most: 1, inViews: true, ignoreNulls: true},
 		{name: "ARRAY_AGG", text: "ARRAY_AGG(T) ARRAY<T>", complete: completeArrayAgg, most: 1, respectNulls: true, ignoreNulls: true, ordered: true},
 		{name: "STRING_AGG", text: "STRING_AGG(STRING [, STRING]) STRING; STRING_AGG(BYTES [, BYTES]) BYTES", complete: completeStringAgg, most: 2, ordered: true},
@@ -129,7 +129,7 @@ var operators = map[parse.Operator]compiler{
 	parse.OpBetween: compileBetween, parse.OpArray: compileArray, parse.OpStruct: compileStruct, parse.OpIs: compileIs,
 	parse.OpSame: compileSame, parse.OpNot: compileNot, parse.OpLike: compileLike, parse.OpAnd: compileJunction, parse.OpOr: compileJunction,
 	parse.OpQuery: compileQuery, parse.OpInQuery: compileInQuery, parse.OpOver: compileOver, parse.OpExists: compileExists,
-	parse.OpSample: compileSample,
+	parse.OpSample: compileSample, parse.OpInterval: compileInterval,
 }
 
 // allFunctions is the registry of all functions and operators.

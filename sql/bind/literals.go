@@ -37,18 +37,22 @@ func compileNegate(p *planner, n *parse.Node) (*expr, error) {
 	if e.typ.Kind == value.TypeNull {
 		return &expr{typ: value.Type{Kind: value.TypeInt64}, fixed: e.fixed, eval: e.eval}, nil
 	}
-	if !e.typ.Numeric() {
+	if !e.typ.Numeric() && e.typ.Kind != value.TypeInterval {
 		return nil, p.Errorf(n.Pos, "%s has no negative", e.typ)
 	}
 	return mapped(e, e.typ, func(v any) (any, error) {
-		if i, ok := v.(int64); ok {
-			if i == math.MinInt64 {
-				return nil, p.Errorf(n.Pos, "-(%d) is out of the range of INT64", i)
+		switch v := v.(type) {
+		case int64:
+			if v == math.MinInt64 {
+				return nil, p.Errorf(n.Pos, "-(%d) is out of the range of INT64", v)
 			}
-			return -i, nil
-		}
-		if f, ok := v.(float32); ok {
-			return -f, nil
+			return -v, nil
+		case float32:
+			return -v, nil
+		case value.Numeric:
+			return v.Negated(), nil
+		case value.Interval:
+			return v.Negated(), nil
 		}
 		return -v.(float64), nil
 	}), nil

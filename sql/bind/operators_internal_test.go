@@ -9,7 +9,7 @@ import (
 
 // Every operator is compiled: by its entry in the registry, or in compileNode.
 func TestEveryOperatorIsCompiled(t *testing.T) {
-	inPlace := []parse.Operator{parse.OpNull, parse.OpBool, parse.OpFields, parse.OpStar, parse.OpInterval, parse.OpLambda}
+	inPlace := []parse.Operator{parse.OpNull, parse.OpBool, parse.OpFields, parse.OpStar, parse.OpLambda}
 	for op := parse.OpLiteral; op <= parse.OpSample; op++ {
 		if (allFunctions().operators[op] == nil) != slices.Contains(inPlace, op) {
 			t.Errorf("operator %d is not compiled in one place", op)

@@ -116,8 +116,6 @@ func (p *planner) compileNode(n *parse.Node) (*expr, error) {
 		return nil, p.Errorf(n.Pos, ".* can only stand after a column of SELECT")
 	case parse.OpStar:
 		return nil, p.Errorf(n.Pos, "* cannot stand here; only COUNT takes *")
-	case parse.OpInterval:
-		return nil, p.Errorf(n.Pos, "INTERVAL can only be an argument of a function that adds to a time")
 	case parse.OpLambda:
 		return nil, p.Errorf(n.Pos, "-> can only stand in an argument of a function of arrays, such as ARRAY_TRANSFORM")
 	}

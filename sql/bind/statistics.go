@@ -67,8 +67,8 @@ func completeTop(p *planner, n *parse.Node, a *aggregate) error {
 		if weight.typ.Kind == value.TypeNull {
 			weight = &expr{typ: value.Type{Kind: value.TypeInt64}, eval: weight.eval}
 		}
-		if !weight.typ.Numeric() {
-			return p.Errorf(n.Args[1].Pos, "a weight of %s is a number, not %s", n.Text, weight.typ)
+		if !weight.typ.Numeric() || weight.typ.Kind == value.TypeNumeric {
+			return p.Errorf(n.Args[1].Pos, "a weight of %s is an INT64 or FLOAT64, not %s", n.Text, weight.typ)
 		}
 		counted = value.Field{Name: "sum", Type: weight.typ}
 		if weight.typ.Kind == value.TypeFloat32 {

@@ -45,6 +45,9 @@ func compileExtract(p *planner, n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.typ.Kind == value.TypeInterval {
+		return compileIntervalPart(p, n, e, part)
+	}
 	day := slices.Contains([]string{"YEAR", "MONTH", "DAY", "QUARTER", "DAYOFWEEK", "DAYOFYEAR", "WEEK", "ISOWEEK", "ISOYEAR"}, part)
 	if k := e.typ.Kind; k != value.TypeTimestamp && k != value.TypeDatetime && k != value.TypeNull && !(k == value.TypeDate && day) {
 		return nil, p.Errorf(n.Args[1].Pos, "EXTRACT takes no %s of %s", part, e.typ)
@@ -148,35 +151,6 @@ func compileCurrent(p *planner, n *parse.Node) (*expr, error) {
 	}
 	ts, err := value.TimestampOf(p.now)
 	return &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: func(*run.Tuple) (any, error) { return ts, err }}, nil
-}
-
-// compileShifted compiles a TIMESTAMP with an INTERVAL added or subtracted, and a DATE with a
-// number of days. It is nil for other operands.
-func compileShifted(p *planner, n *parse.Node, of *expr) (*expr, error) {
-	by, part := n.Args[1], "DAY"
-	verb := map[string]string{"+": "_ADD", "-": "_SUB"}[n.Text]
-	switch interval := by.Op == parse.OpInterval; {
-	case interval && (of.typ.Kind == value.TypeTimestamp || of.typ.Kind == value.TypeDatetime):
-		by, part = by.Args[0], by.Text
-	case interval && of.typ.Kind == value.TypeDate: // as in GoogleSQL
-		made, err := p.castTo(&parse.Node{Op: parse.OpCast, Pos: n.Pos}, of, value.Type{Kind: value.TypeDatetime})
-		if err != nil {
-			return nil, err
-		}
-		return compileShifted(p, n, made)
-	case interval && of.typ.Kind == value.TypeNull:
-		return compileShifted(p, n, &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: of.eval})
-	case interval:
-		return nil, p.Errorf(n.Pos, "an INTERVAL cannot be added to %s", of.typ)
-	case of.typ.Kind != value.TypeDate:
-		return nil, nil
-	}
-	number, err := p.typed(by, value.TypeInt64, "what is added to a "+of.typ.String())
-	if err != nil {
-		return nil, err
-	}
-	name := of.typ.String() + verb
-	return compileApplied(p, n, name, []*expr{of, number, fixedExpr(value.Type{Kind: value.TypeString}, part)}, false)
 }
 
 // compileDate compiles DATE of a year, a month and a day, or of what can be cast to one.

@@ -70,6 +70,14 @@ func writeJSON(b *bytes.Buffer, v any, t value.Type) error {
 		writeText(b, v)
 	case []byte:
 		b.WriteString(`"` + base64.StdEncoding.EncodeToString(v) + `"`)
+	case value.Numeric:
+		text := v.String()
+		if whole, ok := v.Int(); !ok || whole < -wholeNumbers || whole > wholeNumbers || strings.Contains(text, ".") {
+			text = `"` + text + `"`
+		}
+		b.WriteString(text)
+	case value.Interval:
+		b.WriteString(`"` + v.ISO() + `"`)
 	case value.Date:
 		b.WriteString(`"` + v.String() + `"`)
 	case value.Datetime:

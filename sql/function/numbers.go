@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 // numbers are the mathematical functions.
@@ -19,21 +20,39 @@ var numbers = []declaration{
 	}},
 	{"ABS(FLOAT64) FLOAT64", float(math.Abs)},
 	{"ABS(FLOAT32) FLOAT32", short(math.Abs)},
+	{"ABS(NUMERIC) NUMERIC", func(v []any) (any, error) {
+		if n := v[0].(value.Numeric); n.Sign() < 0 {
+			return n.Negated(), nil
+		}
+		return v[0], nil
+	}},
 	{"SIGN(INT64) INT64", func(v []any) (any, error) { return max(min(v[0].(int64), 1), -1), nil }},
+	{"SIGN(FLOAT64) FLOAT64", func(v []any) (any, error) {
+		if f := v[0].(float64); f != 0 && !math.IsNaN(f) {
+			return math.Copysign(1, f), nil
+		}
+		return v[0].(float64) + 0, nil // -0 + 0 is 0
+	}},
+	{"SIGN(NUMERIC) NUMERIC", func(v []any) (any, error) { return value.NumericOf(int64(v[0].(value.Numeric).Sign())), nil }},
 	{"ROUND(FLOAT64) FLOAT64", float(math.Round)},
 	{"ROUND(FLOAT32) FLOAT32", short(math.Round)},
 	{"ROUND(FLOAT64, INT64) FLOAT64", digits("ROUND", 0.5)},
 	{"ROUND(FLOAT32, INT64) FLOAT32", shortDigits("ROUND", 0.5)},
+	{"ROUND(NUMERIC[INT64]) NUMERIC", whole("ROUND", toNearest)},
 	{"TRUNC(FLOAT64) FLOAT64", float(math.Trunc)},
 	{"TRUNC(FLOAT32) FLOAT32", short(math.Trunc)},
 	{"TRUNC(FLOAT64, INT64) FLOAT64", digits("TRUNC", 0)},
 	{"TRUNC(FLOAT32, INT64) FLOAT32", shortDigits("TRUNC", 0)},
+	{"TRUNC(NUMERIC[INT64]) NUMERIC", whole("TRUNC", toZero)},
 	{"CEIL(FLOAT64) FLOAT64", float(math.Ceil)},
 	{"CEIL(FLOAT32) FLOAT32", short(math.Ceil)},
+	{"CEIL(NUMERIC) NUMERIC", whole("CEIL", up)},
 	{"CEILING(FLOAT64) FLOAT64", float(math.Ceil)},
 	{"CEILING(FLOAT32) FLOAT32", short(math.Ceil)},
+	{"CEILING(NUMERIC) NUMERIC", whole("CEILING", up)},
 	{"FLOOR(FLOAT64) FLOAT64", float(math.Floor)},
 	{"FLOOR(FLOAT32) FLOAT32", short(math.Floor)},
+	{"FLOOR(NUMERIC) NUMERIC", whole("FLOOR", down)},
 	{"SQRT(FLOAT64) FLOAT64", func(v []any) (any, error) {
 		if f := v[0].(float64); f < 0 {
 			return nil, parse.Invalid("SQRT(%v) is not defined", f)
@@ -54,6 +73,7 @@ var numbers = []declaration{
 		}
 		return v[0].(int64) % v[1].(int64), nil
 	}},
+	{"MOD(NUMERIC, NUMERIC) NUMERIC", divided("MOD", func(a, b *big.Int) *big.Int { return a.Rem(a, b) })},
 	{"DIV(INT64, INT64) INT64", func(v []any) (any, error) {
 		a, b := v[0].(int64), v[1].(int64)
 		if b == 0 {
@@ -64,11 +84,21 @@ var numbers = []declaration{
 		}
 		return a / b, nil
 	}},
+	{"DIV(NUMERIC, NUMERIC) NUMERIC", divided("DIV", func(a, b *big.Int) *big.Int { return a.Mul(a.Quo(a, b), billion) })},
 	{"IEEE_DIVIDE(FLOAT64, FLOAT64) FLOAT64", func(v []any) (any, error) { return v[0].(float64) / v[1].(float64), nil }},
 	{"SAFE_DIVIDE(FLOAT64, FLOAT64) FLOAT64", func(v []any) (any, error) {
 		a, b := v[0].(float64), v[1].(float64)
 		if r := a / b; b != 0 && (!math.IsInf(r, 0) || math.IsInf(a, 0)) {
 			return r, nil
+		}
+		return nil, nil
+	}},
+	{"SAFE_DIVIDE(NUMERIC, NUMERIC) NUMERIC", func(v []any) (any, error) {
+		a, b := v[0].(value.Numeric), v[1].(value.Numeric)
+		if b.Sign() != 0 {
+			if r, ok := a.Over(b); ok {
+				return r, nil
+			}
 		}
 		return nil, nil
 	}},
@@ -165,4 +195,59 @@ func finite(name string, r float64, v []any) (any, error) {
 		return nil, parse.Invalid("Floating point overflow in %s", name)
 	}
 	return r, nil
+}
+
+// billion is how many units a NUMERIC has for 1.
+var billion = big.NewInt(1_000_000_000)
+
+// rounding is a way to make whole units of a number.
+type rounding func(n, unit *big.Int) *big.Int
+
+func toNearest(n, unit *big.Int) *big.Int { return value.Quotient(n, unit) }
+
+func toZero(n, unit *big.Int) *big.Int { return new(big.Int).Quo(n, unit) }
+
+func down(n, unit *big.Int) *big.Int { // the units are positive
+	return new(big.Int).Div(n, unit)
+}
+
+func up(n, unit *big.Int) *big.Int {
+	less := new(big.Int).Neg(n)
+	return less.Neg(less.Div(less, unit))
+}
+
+// whole makes whole units of a NUMERIC: digits of its fraction, or before the point if they are
+// negative, as many as the second argument says; 0 without one.
+func whole(name string, round rounding) func([]any) (any, error) {
+	return func(v []any) (any, error) {
+		n, digits := v[0].(value.Numeric), int64(0)
+		if len(v) > 1 {
+			digits = v[1].(int64)
+		}
+		if digits >= 9 {
+			return n, nil
+		}
+		unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(9-max(digits, -30)), nil)
+		units := round(n.Billionths(), unit)
+		return numericOf(name, units.Mul(units, unit))
+	}
+}
+
+func numericOf(name string, billionths *big.Int) (any, error) {
+	n, ok := value.NumericOfBillionths(billionths)
+	if !ok {
+		return nil, parse.Invalid("numeric overflow in %s", name)
+	}
+	return n, nil
+}
+
+// divided is a function of the quotient of two NUMERICs.
+func divided(name string, f func(a, b *big.Int) *big.Int) func([]any) (any, error) {
+	return func(v []any) (any, error) {
+		a, b := v[0].(value.Numeric), v[1].(value.Numeric)
+		if b.Sign() == 0 {
+			return nil, parse.Invalid("division by zero: %s(%v, 0)", name, a)
+		}
+		return numericOf(name, f(a.Billionths(), b.Billionths()))
+	}
 }

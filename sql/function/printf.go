@@ -116,7 +116,9 @@ func (f *Printf) Check(types []value.Type) error {
 			err = next("STRING", value.TypeString)
 		case 't', 'T':
 			err = next("a value that CAST makes a STRING, or an ARRAY or STRUCT of such values", value.TypeBytes, value.TypeString, value.TypeInt64, value.TypeFloat32, value.TypeFloat64,
-				value.TypeBool, value.TypeTimestamp, value.TypeDatetime, value.TypeDate, value.TypeArray, value.TypeStruct)
+				value.TypeNumeric, value.TypeBool, value.TypeInterval, value.TypeTimestamp, value.TypeDatetime, value.TypeDate, value.TypeArray, value.TypeStruct)
+		case 'f', 'F':
+			err = next("FLOAT64", value.TypeFloat64, value.TypeFloat32, value.TypeInt64, value.TypeNumeric)
 		default:
 			err = next("FLOAT64", value.TypeFloat64, value.TypeFloat32, value.TypeInt64)
 		}
@@ -191,6 +193,9 @@ func (d *directive) format(v any) (string, error) {
 		return d.cut(text), err
 	case 'd', 'i', 'o', 'x', 'X':
 		return d.integer(v.(int64))
+	}
+	if n, ok := v.(value.Numeric); ok {
+		return d.decimal(n), nil
 	}
 	return d.float(value.ToFloat(v))
 }
@@ -280,21 +285,38 @@ func (d *directive) float(f float64) (string, error) {
 			precision = 6
 		}
 		digits = d.finite(f, lower, precision)
-		if d.has('\'') {
-			whole, rest, _ := strings.Cut(digits, ".")
-			if rest != "" {
-				rest = "." + rest
-			}
-			if !strings.Contains(whole, "e") {
-				digits = marked(whole, 3, ",") + rest
-			}
-		}
-		digits = d.filled(sign, digits)
+		digits = d.filled(sign, d.thousands(digits))
 	}
 	if lower != d.verb {
 		digits = strings.ToUpper(digits)
 	}
 	return sign + digits, nil
+}
+
+// thousands puts commas between the digits of a number for the flag '.
+func (d *directive) thousands(digits string) string {
+	whole, rest, _ := strings.Cut(digits, ".")
+	if !d.has('\'') || strings.Contains(whole, "e") {
+		return digits
+	}
+	if rest != "" {
+		rest = "." + rest
+	}
+	return marked(whole, 3, ",") + rest
+}
+
+// decimal is a NUMERIC without an exponent, rounded half away from zero.
+func (d *directive) decimal(n value.Numeric) string {
+	sign, precision := d.sign(n.Sign() < 0), min(d.precision, mostFraction)
+	if precision < 0 {
+		precision = 6
+	}
+	of := n.Rat()
+	digits := of.Abs(of).FloatString(precision)
+	if d.has('#') && precision == 0 {
+		digits += "."
+	}
+	return sign + d.filled(sign, d.thousands(digits))
 }
 
 // finite is the digits of a number as C's printf writes them.
@@ -368,6 +390,13 @@ func Shown(v any, literal bool) (string, error) {
 			text += ".0"
 		}
 		return text, nil
+	case value.Numeric:
+		return named("NUMERIC ", v.String()), nil
+	case value.Interval:
+		if literal {
+			return `INTERVAL "` + v.String() + `" YEAR TO SECOND`, nil
+		}
+		return v.String(), nil
 	case value.Date:
 		return named("DATE ", v.String()), nil
 	case value.Datetime:

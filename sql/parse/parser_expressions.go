@@ -302,10 +302,10 @@ func (p *parser) primary() (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if literal := p.peek(); (name.is("TIMESTAMP") || name.is("DATETIME") || name.is("DATE")) && literal.kind == StringToken {
+	if literal := p.peek(); slices.ContainsFunc(typedLiterals, name.is) && literal.kind == StringToken {
 		p.take()
 		arg := &Node{Op: OpLiteral, Kind: StringToken, Pos: literal.pos, Text: literal.text}
-		return &Node{Op: OpCast, Pos: name.pos, Text: strings.ToUpper(name.text), Args: []*Node{arg}}, nil
+		return &Node{Op: OpCast, Kind: StringToken, Pos: name.pos, Text: strings.ToUpper(name.text), Args: []*Node{arg}}, nil
 	}
 	called := strings.ToUpper(name.text)
 	if slices.Contains(spaces, called) && p.accept(".") { // HLL_COUNT.INIT, SAFE.LOG
@@ -334,6 +334,9 @@ func (p *parser) primary() (*Node, error) {
 	}
 	return p.over(call)
 }
+
+// typedLiterals are the types whose literals are their name and a text.
+var typedLiterals = []string{"TIMESTAMP", "DATETIME", "DATE", "NUMERIC", "BIGNUMERIC"}
 
 // bracketed reads what follows an open bracket: an expression, or the fields of a struct.
 func (p *parser) bracketed(pos int) (*Node, error) {
@@ -425,13 +428,19 @@ func (p *parser) cases(pos int) (*Node, error) {
 	return n, p.expect("END")
 }
 
-// interval reads what follows INTERVAL: a number and a part of a time.
+// interval reads what follows INTERVAL: a number or a text, and a part of a time, or two with TO
+// between.
 func (p *parser) interval(pos int) (*Node, error) {
 	n, err := p.unary()
 	if err != nil {
 		return nil, err
 	}
 	part, err := p.name("a part of a time, such as DAY")
+	if err == nil && p.accept("TO") {
+		var last token
+		last, err = p.name("a part of a time, such as SECOND")
+		part.text += " TO " + last.text
+	}
 	return &Node{Op: OpInterval, Pos: pos, Text: strings.ToUpper(part.text), Args: []*Node{n}}, err
 }
 
@@ -470,29 +479,61 @@ func (p *parser) extract(pos int) (*Node, error) {
 	return &Node{Op: OpCall, Pos: pos, Text: "EXTRACT", Args: args}, p.expect(")")
 }
 
-// lastNames are the names that the last arguments of functions may have, before =>.
-var lastNames = map[string]string{"EDIT_DISTANCE": "MAX_DISTANCE"}
+// argumentNames are the names that arguments of functions may have, before =>. An argument that is
+// left out before another is 0.
+var argumentNames = map[string][]string{
+	"EDIT_DISTANCE": {"", "", "MAX_DISTANCE"},
+	"MAKE_INTERVAL": {"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"},
+}
+
+// argument reads an argument of a function, which may have a name, or an element of an array or a
+// field of a struct.
+func (p *parser) argument(n *Node) (err error) {
+	names, at := argumentNames[strings.TrimPrefix(n.Text, "SAFE.")], -1
+	if n.Op == OpCall {
+		at = slices.IndexFunc(names, func(name string) bool { return name != "" && p.accept(name, "=>") })
+	}
+	pos := p.peek().pos
+	arg, ok, err := p.lambda()
+	if !ok {
+		arg, err = p.or()
+	}
+	if err != nil {
+		return err
+	}
+	if at < 0 && len(n.Names) > 0 && n.Op == OpCall {
+		return p.Errorf(pos, "an argument without a name cannot follow one with a name")
+	}
+	if at < 0 {
+		n.Args = append(n.Args, arg)
+		return nil
+	}
+	n.Names = append(n.Names, names[at])
+	for len(n.Args) <= at {
+		n.Args = append(n.Args, &Node{Op: OpLiteral, Kind: IntToken, Text: "0"})
+	}
+	if n.Args[at].Pos > 0 {
+		return p.Errorf(pos, "the argument %s is there twice", strings.ToLower(names[at]))
+	}
+	n.Args[at] = arg
+	return nil
+}
 
 // list reads the arguments of a function, the elements of an array or the fields
 // of a struct, which alone may have names.
 func (p *parser) list(n *Node, end string) error {
-	if p.accept(end) {
+	if t := p.peek(); p.accept(end) {
+		if strings.TrimPrefix(n.Text, "SAFE.") == "MAKE_INTERVAL" { // all of its arguments are left out
+			n.Args = append(n.Args, &Node{Op: OpLiteral, Kind: IntToken, Pos: t.pos, Text: "0"})
+		}
 		return nil
 	}
 	for {
-		if name := lastNames[strings.TrimPrefix(n.Text, "SAFE.")]; n.Op == OpCall && name != "" {
-			p.accept(name, "=>")
-		}
-		arg, ok, err := p.lambda()
-		if !ok {
-			arg, err = p.or()
-		}
-		if err != nil {
+		if err := p.argument(n); err != nil {
 			return err
 		}
-		n.Args = append(n.Args, arg)
 		if n.Op == OpStruct {
-			name := NameOf(arg)
+			name := NameOf(n.Args[len(n.Args)-1])
 			if p.accept("AS") {
 				as, err := p.name("the name of a field")
 				if err != nil {
@@ -599,6 +640,9 @@ func (p *parser) typeName() (string, error) {
 	}
 	if p.accept("STRUCT", "<") {
 		return p.structName()
+	}
+	if p.accept("INTERVAL") { // a reserved word
+		return "INTERVAL", nil
 	}
 	t, err := p.name("a type")
 	parts := []string{t.text}

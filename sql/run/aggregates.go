@@ -90,7 +90,7 @@ func (d *distinctValues) result() (any, error) {
 // fixed reports whether an accumulator takes no more memory with more values.
 func fixed(acc accumulator) bool {
 	switch acc.(type) {
-	case *counter, *countIf, *intSum, *floatSum, *average, *folded:
+	case *counter, *countIf, *intSum, *floatSum, *numericSum, *intervalSum, *average, *folded:
 		return true
 	}
 	return false

@@ -48,7 +48,9 @@ func (r *Result) All() iter.Seq2[*Row, error] {
 //   - INT64, and enums: int64
 //   - FLOAT32: float32, or float64
 //   - FLOAT64: float64
+//   - NUMERIC: [value.Numeric]
 //   - BOOL: bool
+//   - INTERVAL: [value.Interval]
 //   - TIMESTAMP: [time.Time] in UTC, or [cells.Timestamp]
 //   - DATETIME: [value.Datetime]
 //   - DATE: [value.Date]
@@ -133,6 +135,10 @@ func put(dest, v any) bool {
 		return assign(d, v)
 	case *value.Datetime:
 		return assign(d, v)
+	case *value.Numeric:
+		return assign(d, v)
+	case *value.Interval:
+		return assign(d, v)
 	case *value.Array:
 		return assign(d, v)
 	case *value.Struct:
@@ -158,6 +164,10 @@ func put(dest, v any) bool {
 	case **value.Date:
 		return orNull(d, v)
 	case **value.Datetime:
+		return orNull(d, v)
+	case **value.Numeric:
+		return orNull(d, v)
+	case **value.Interval:
 		return orNull(d, v)
 	case **value.Array:
 		return orNull(d, v)

@@ -41,6 +41,8 @@ func Cast(v any, to Kind) (any, error) {
 			return strconv.FormatInt(v, 10), nil
 		case TypeFloat32, TypeFloat64:
 			return rounded(float64(v), to)
+		case TypeNumeric:
+			return NumericOf(v), nil
 		case TypeBool:
 			return v != 0, nil
 		}
@@ -56,6 +58,29 @@ func Cast(v any, to Kind) (any, error) {
 				return nil, parse.Invalid("%v cannot be cast to INT64: it is out of range", v)
 			}
 			return int64(r), nil
+		case TypeNumeric:
+			n, ok := NumericOfFloat(f)
+			if !ok {
+				return nil, parse.Invalid("%v cannot be cast to NUMERIC: it is out of range", v)
+			}
+			return n, nil
+		}
+	case Numeric:
+		switch to {
+		case TypeString:
+			return v.String(), nil
+		case TypeFloat32, TypeFloat64:
+			return rounded(v.Float(), to)
+		case TypeInt64:
+			n, ok := v.Int()
+			if !ok {
+				return nil, parse.Invalid("%s cannot be cast to INT64: it is out of range", v)
+			}
+			return n, nil
+		}
+	case Interval:
+		if to == TypeString {
+			return v.String(), nil
 		}
 	case bool:
 		switch to {
@@ -155,6 +180,10 @@ func castString(s string, to Kind) (any, error) {
 		if t, err := time.Parse("2006-1-2", trimmed); err == nil {
 			return DateOf(t)
 		}
+	case TypeNumeric:
+		return ReadNumeric(s, false)
+	case TypeInterval:
+		return ReadInterval(s)
 	case TypeDatetime:
 		return ReadDatetime(s)
 	case TypeTimestamp:
@@ -186,10 +215,12 @@ func parseFloat(s string, as Kind) (v any, ok bool) {
 // castable says which types can be cast to which others, besides themselves.
 var castable = map[Kind][]Kind{
 	TypeBytes:     {TypeString},
-	TypeString:    {TypeBytes, TypeInt64, TypeFloat32, TypeFloat64, TypeBool, TypeTimestamp, TypeDatetime, TypeDate},
-	TypeInt64:     {TypeString, TypeFloat32, TypeFloat64, TypeBool},
-	TypeFloat32:   {TypeString, TypeInt64, TypeFloat64},
-	TypeFloat64:   {TypeString, TypeInt64, TypeFloat32},
+	TypeString:    {TypeBytes, TypeInt64, TypeFloat32, TypeFloat64, TypeNumeric, TypeBool, TypeInterval, TypeTimestamp, TypeDatetime, TypeDate},
+	TypeInt64:     {TypeString, TypeFloat32, TypeFloat64, TypeNumeric, TypeBool},
+	TypeFloat32:   {TypeString, TypeInt64, TypeFloat64, TypeNumeric},
+	TypeFloat64:   {TypeString, TypeInt64, TypeFloat32, TypeNumeric},
+	TypeNumeric:   {TypeString, TypeInt64, TypeFloat32, TypeFloat64},
+	TypeInterval:  {TypeString},
 	TypeBool:      {TypeString, TypeInt64},
 	TypeTimestamp: {TypeString, TypeDatetime, TypeDate},
 	TypeDatetime:  {TypeString, TypeTimestamp, TypeDate},

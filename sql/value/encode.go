@@ -31,6 +31,11 @@ func Append(dst []byte, v any) ([]byte, error) {
 		return binary.AppendVarint(append(dst, 7), int64(v)), nil
 	case Datetime:
 		return binary.AppendVarint(append(dst, 12), int64(v)), nil
+	case Numeric:
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(dst, 13), uint64(v.high)), v.low), nil
+	case Interval:
+		dst = binary.BigEndian.AppendUint32(append(dst, 14), uint32(v.Months))
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(dst, uint32(v.Days)), uint64(v.Micros)), nil
 	case Array:
 		return appendList(append(dst, 8), v)
 	case Struct:
@@ -109,6 +114,15 @@ func Cut(b []byte) (v any, rest []byte, err error) {
 			return nil, nil, errCut
 		}
 		return math.Float32frombits(binary.BigEndian.Uint32(b)), b[4:], nil
+	case 13, 14:
+		if len(b) < 16 {
+			return nil, nil, errCut
+		}
+		high, low, rest := binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), b[16:]
+		if kind == 13 {
+			return Numeric{int64(high), low}, rest, nil
+		}
+		return Interval{int32(high >> 32), int32(high), int64(low)}, rest, nil
 	}
 	return nil, nil, errCut
 }

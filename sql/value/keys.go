@@ -37,6 +37,10 @@ func AppendKey(dst []byte, v any) []byte {
 		return binary.BigEndian.AppendUint32(append(dst, 7), uint32(v))
 	case Datetime:
 		return binary.BigEndian.AppendUint64(append(dst, 11), uint64(v))
+	case Numeric:
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(dst, 12), uint64(v.high)), v.low)
+	case Interval: // those that = takes as equal are one
+		return binary.BigEndian.AppendUint64(append(dst, 13), uint64(v.Total()))
 	case Array:
 		return appendKeys(append(dst, 8), v)
 	case Struct:

@@ -24,11 +24,23 @@ func Compare(a, b any) (order int, ok bool) {
 		return cmp.Compare(a, b.(Datetime)), true
 	case Date:
 		return cmp.Compare(a, b.(Date)), true
+	case Interval:
+		return cmp.Compare(a.Total(), b.(Interval).Total()), true
+	case Numeric:
+		switch b := b.(type) {
+		case Numeric:
+			return a.Compare(b), true
+		case int64:
+			return a.Compare(NumericOf(b)), true
+		}
 	case bool:
 		return cmp.Compare(boolInt(a), boolInt(b.(bool))), true
 	case int64:
-		if b, ok := b.(int64); ok {
+		switch b := b.(type) {
+		case int64:
 			return cmp.Compare(a, b), true
+		case Numeric:
+			return NumericOf(a).Compare(b), true
 		}
 	}
 	x, y := ToFloat(a), ToFloat(b)

@@ -12,7 +12,7 @@ import (
 )
 
 // A Type is the type of an expression. Values of it are nil for NULL, and:
-// []byte, string, int64, float32, float64, bool, cells.Timestamp,
+// []byte, string, int64, float32, float64, Numeric, bool, Interval, cells.Timestamp,
 // Datetime, Date, Array, Struct, Map. A message is its encoded []byte, an enum its number as int64.
 type Type struct {
 	Kind   Kind
@@ -42,7 +42,9 @@ const (
 	TypeInt64
 	TypeFloat32
 	TypeFloat64
+	TypeNumeric
 	TypeBool
+	TypeInterval
 	TypeTimestamp
 	TypeDatetime
 	TypeDate // the last scalar type
@@ -55,11 +57,11 @@ const (
 
 var TypeNames = map[string]Kind{
 	"BYTES": TypeBytes, "STRING": TypeString, "INT64": TypeInt64, "FLOAT32": TypeFloat32,
-	"FLOAT64": TypeFloat64, "BOOL": TypeBool, "TIMESTAMP": TypeTimestamp, "DATETIME": TypeDatetime, "DATE": TypeDate,
+	"FLOAT64": TypeFloat64, "NUMERIC": TypeNumeric, "BOOL": TypeBool, "INTERVAL": TypeInterval, "TIMESTAMP": TypeTimestamp, "DATETIME": TypeDatetime, "DATE": TypeDate,
 }
 
 // ScalarNames lists them in messages.
-const ScalarNames = "BYTES, STRING, INT64, FLOAT32, FLOAT64, BOOL, TIMESTAMP, DATETIME, DATE"
+const ScalarNames = "BYTES, STRING, INT64, FLOAT32, FLOAT64, NUMERIC, BOOL, INTERVAL, TIMESTAMP, DATETIME, DATE"
 
 func (k Kind) String() string {
 	for name, kind := range TypeNames {
@@ -98,8 +100,9 @@ func CellType(value Type) Type {
 	return Type{Kind: TypeStruct, Fields: []Field{{"timestamp", Type{Kind: TypeTimestamp}}, {"value", value}}}
 }
 
+// Numeric reports whether values of the type are numbers.
 func (t Type) Numeric() bool {
-	return t.Kind == TypeInt64 || t.Kind == TypeFloat32 || t.Kind == TypeFloat64
+	return t.Kind >= TypeInt64 && t.Kind <= TypeNumeric
 }
 
 // Temporal reports whether the type is one of times, which literals of text can be.

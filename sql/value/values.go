@@ -81,8 +81,12 @@ func (t Type) Fits(v any) bool {
 		return kind == TypeFloat32
 	case float64:
 		return kind == TypeFloat64
+	case Numeric:
+		return kind == TypeNumeric
 	case bool:
 		return kind == TypeBool
+	case Interval:
+		return kind == TypeInterval
 	case cells.Timestamp:
 		return kind == TypeTimestamp
 	case Datetime:
@@ -120,6 +124,8 @@ func ToFloat(v any) float64 {
 		return float64(v)
 	case float32:
 		return float64(v)
+	case Numeric:
+		return v.Float()
 	}
 	return v.(float64)
 }
