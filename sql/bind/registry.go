@@ -46,6 +46,7 @@ type builtin struct {
 type windowForm struct {
 	least, most int  // arguments
 	ordered     bool // it needs ORDER BY
+	unordered   bool // it takes none
 	framed      bool // it takes a frame
 	nulls       bool // it takes IGNORE NULLS and RESPECT NULLS
 	// complete gives a call, whose arguments are compiled, its type and its function.

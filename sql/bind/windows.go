@@ -27,6 +27,8 @@ func windowFunctions() []builtin {
 		{name: "FIRST_VALUE", text: "FIRST_VALUE(T) T", window: &windowForm{least: 1, most: 1, framed: true, nulls: true, complete: completeNth}},
 		{name: "LAST_VALUE", text: "LAST_VALUE(T) T", window: &windowForm{least: 1, most: 1, framed: true, nulls: true, complete: completeNth}},
 		{name: "NTH_VALUE", text: "NTH_VALUE(T, INT64) T", window: &windowForm{least: 2, most: 2, framed: true, nulls: true, complete: completeNth}},
+		{name: "PERCENTILE_CONT", text: "PERCENTILE_CONT(FLOAT64, FLOAT64) FLOAT64; PERCENTILE_CONT(NUMERIC, NUMERIC) NUMERIC", window: &windowForm{least: 2, most: 2, unordered: true, nulls: true, complete: completePercentile}},
+		{name: "PERCENTILE_DISC", text: "PERCENTILE_DISC(T, FLOAT64) T; PERCENTILE_DISC(T, NUMERIC) T", window: &windowForm{least: 2, most: 2, unordered: true, nulls: true, complete: completePercentile}},
 	}
 }
 
@@ -98,6 +100,37 @@ func completeNth(p *planner, n *parse.Node, args []*expr) (value.Type, run.Windo
 		}
 	}
 	return args[0].typ, run.Nth(number, n.IgnoreNulls), nil
+}
+
+// completePercentile compiles PERCENTILE_CONT and PERCENTILE_DISC.
+func completePercentile(p *planner, n *parse.Node, args []*expr) (t value.Type, of run.WindowMake, err error) {
+	between := n.Text == "PERCENTILE_CONT"
+	if between {
+		err = p.decimals(n.Args, args)
+		for i, e := range args {
+			if err == nil && (isFloat(args[1].typ) || !isNumeric(args[0].typ, args[1].typ)) {
+				args[i], err = p.converted(n.Args[i], e, value.Type{Kind: value.TypeFloat64})
+			}
+		}
+	} else if args[1].typ.Kind != value.TypeNumeric {
+		args[1], err = p.converted(n.Args[1], args[1], value.Type{Kind: value.TypeFloat64})
+	}
+	t = args[0].typ
+	switch at := args[1]; {
+	case err != nil:
+		return t, nil, err
+	case between && t.Kind != value.TypeNumeric && t.Kind != value.TypeFloat64:
+		return t, nil, p.Errorf(n.Args[0].Pos, "PERCENTILE_CONT takes numbers, not %s; PERCENTILE_DISC takes others", t)
+	case !t.Comparable():
+		return t, nil, p.Errorf(n.Args[0].Pos, "%s cannot compare values of type %s", n.Text, t)
+	case at.typ.Kind != value.TypeNumeric && at.typ.Kind != value.TypeFloat64:
+		return t, nil, p.Errorf(n.Args[1].Pos, "argument 2 of %s is %s; it must be a number from 0 to 1", n.Text, at.typ)
+	case !at.fixed:
+		return t, nil, p.Errorf(n.Args[1].Pos, "argument 2 of %s must be the same for every row", n.Text)
+	}
+	return t, run.Percentile{At: args[1].eval, Between: between, Nulls: n.RespectNulls, Refused: func(any) error {
+		return p.Errorf(n.Args[1].Pos, "argument 2 of %s must be from 0 to 1, and not NULL", n.Text)
+	}}.Make, nil
 }
 
 // beginWindows lets the expressions of a stage have window functions.
@@ -182,6 +215,8 @@ func (p *planner) windowCall(over *parse.Node, call *run.WindowCall) (t value.Ty
 		return t, p.Errorf(n.Pos, "%s does not take %d arguments; it is %s", n.Text, len(n.Args), b.text)
 	case form.ordered && len(over.Order) == 0:
 		return t, p.Errorf(n.Pos, "the window of %s needs ORDER BY", n.Text)
+	case form.unordered && len(over.Order) > 0:
+		return t, p.Errorf(n.Pos, "the window of %s cannot have ORDER BY; the function sorts its first argument", n.Text)
 	case !form.framed && over.Over.Frame != nil:
 		return t, p.Errorf(over.Over.Frame.Pos, "the window of %s cannot have ROWS or RANGE", n.Text)
 	}

@@ -61,7 +61,11 @@ func NumericOfFloat(f float64) (n Numeric, ok bool) {
 	if math.IsNaN(f) || math.Abs(f) > 1e30 {
 		return n, false
 	}
-	of := new(big.Rat).SetFloat64(f)
+	return NumericOfRat(new(big.Rat).SetFloat64(f))
+}
+
+// NumericOfRat rounds half away from zero; ok is false beyond the range.
+func NumericOfRat(of *big.Rat) (n Numeric, ok bool) {
 	return NumericOfBillionths(Quotient(new(big.Int).Mul(of.Num(), billion), of.Denom()))
 }
 
