@@ -35,12 +35,12 @@ var byName = sync.OnceValue(func() map[string][]*Function {
 		f.call = call
 		all[f.Name] = append(all[f.Name], f)
 	}
-	for _, list := range [][]declaration{texts, numbers, documents, extracts, times, datetimes, intervals, buckets, angles, codes, codings, series} {
+	for _, list := range [][]declaration{texts, numbers, documents, extracts, times, datetimes, intervals, buckets, angles, codes, codings} {
 		for _, d := range list {
 			add(d.signature, func(_ context.Context, args []any) (any, error) { return d.call(args) })
 		}
 	}
-	for _, d := range slices.Concat(patterns, distances) {
+	for _, d := range slices.Concat(patterns, distances, series) {
 		add(d.signature, d.call)
 	}
 	for _, d := range ofBytes(all) {
