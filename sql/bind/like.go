@@ -31,38 +31,69 @@ func compileLike(p *planner, n *parse.Node) (*expr, error) {
 	if of, pattern, err = p.bothTexts(n, of, pattern, n.Args[0], n.Args[1]); err != nil {
 		return nil, err
 	}
-	if !pattern.fixed {
-		return nil, p.Errorf(n.Args[1].Pos, "the pattern of LIKE must be the same for every row")
-	}
-	var items []likeItem
-	if pattern.literal || p.params.bound() { // it is known
-		v, err := pattern.eval(nil)
-		if err != nil {
-			return nil, err
-		}
-		if v == nil {
-			return fixedExpr(value.Type{Kind: value.TypeBool}, nil), nil
-		}
-		if len(value.TextOf(v)) > maxLike {
-			return nil, p.Errorf(n.Args[1].Pos, "the pattern of LIKE has %d bytes; it may have up to %d", len(value.TextOf(v)), maxLike)
-		}
-		var ok bool
-		if items, ok = likeItems(value.TextOf(v), of.typ.Kind == value.TypeString); !ok {
-			return nil, p.Errorf(n.Args[1].Pos, `the pattern of LIKE ends with \, which stands before the character that it means`)
-		}
-	}
-	width := charWidth(of.typ.Kind == value.TypeString)
-	e := combinedIn([]*expr{of}, value.Type{Kind: value.TypeBool}, func(ctx context.Context, v []any) (any, error) {
-		matches, err := matchesLike(ctx, items, value.TextOf(v[0]), width)
+	text := of.typ.Kind == value.TypeString
+	width := charWidth(text)
+	// matches compares a value; items are those of the pattern.
+	matches := func(ctx context.Context, items []likeItem, v any) (any, error) {
+		found, err := matchesLike(ctx, items, value.TextOf(v), width)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		return matches, p.placed(err, n.Pos)
-	})
-	if of.key {
+		return found, p.placed(err, n.Pos)
+	}
+	var items []likeItem
+	known := pattern.fixed && !pattern.literal && !p.params.bound() // as soon as the parameters are
+	if pattern.literal || pattern.fixed && p.params.bound() {
+		v, err := pattern.eval(nil)
+		if known = err == nil; known && v == nil {
+			return fixedExpr(value.Type{Kind: value.TypeBool}, nil), nil
+		}
+		if known { // else it is of a query, or of the row of the query around
+			if items, err = patternItems(p, n, v, text); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var e *expr
+	if known {
+		e = combinedIn([]*expr{of}, value.Type{Kind: value.TypeBool}, func(ctx context.Context, v []any) (any, error) {
+			return matches(ctx, items, v[0])
+		})
+	} else {
+		e = combinedIn([]*expr{of, pattern}, value.Type{Kind: value.TypeBool}, func(ctx context.Context, v []any) (any, error) {
+			items, err := patternItems(p, n, v[1], text)
+			if err != nil {
+				return nil, err
+			}
+			return matches(ctx, items, v[0])
+		})
+	}
+	switch {
+	case of.key && known:
 		e.keys = func(t *run.Tuple) keyRanges { return keysLike(items) }
+	case of.key && pattern.fixed:
+		e.keys = keysWhere(pattern, func(pattern string) keyRanges {
+			items, ok := likeItems(pattern, text)
+			if !ok {
+				return allKeys // each row says what is wrong
+			}
+			return keysLike(items)
+		})
 	}
 	return e, nil
+}
+
+// patternItems are the parts of a pattern of LIKE, which is not NULL.
+func patternItems(p *planner, n *parse.Node, v any, utf bool) ([]likeItem, error) {
+	pattern := value.TextOf(v)
+	if len(pattern) > maxLike {
+		return nil, p.Errorf(n.Args[1].Pos, "the pattern of LIKE has %d bytes; it may have up to %d", len(pattern), maxLike)
+	}
+	items, ok := likeItems(pattern, utf)
+	if !ok {
+		return nil, p.Errorf(n.Args[1].Pos, `the pattern of LIKE ends with \, which stands before the character that it means`)
+	}
+	return items, nil
 }
 
 // charWidth is the length of the first character.
