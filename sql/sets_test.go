@@ -28,7 +28,12 @@ func TestGroupingSets(t *testing.T) {
 		{`SELECT COUNT(*), 1 FROM ` + sales + ` GROUP BY ()`, "4 1"},
 		{`SELECT COUNT(*) FROM ` + sales + ` WHERE n > 9 GROUP BY GROUPING SETS (())`, "0"},
 		{`SELECT COUNT(*) FROM ` + sales + ` GROUP BY GROUPING SETS ((), ())`, "4\n4"},
-		{`SELECT k, COUNT(*) FROM ` + sales + ` WHERE n > 9 GROUP BY ROLLUP(k)`, ""}, // no rows make no groups
+		{`SELECT k, COUNT(*) FROM ` + sales + ` WHERE n > 9 GROUP BY ROLLUP(k)`, "NULL 0"}, // no rows have a total
+		{`SELECT k, b, COUNT(*), SUM(n), GROUPING(k) FROM ` + sales + ` WHERE n > 9 GROUP BY CUBE(k, b)`, "NULL NULL 0 NULL 1"},
+		{`SELECT k, COUNT(*) FROM ` + sales + ` WHERE n > 9 GROUP BY GROUPING SETS (k, (), ())`, "NULL 0\nNULL 0"},
+		{`SELECT k, COUNT(*) FROM ` + sales + ` WHERE n > 9 GROUP BY GROUPING SETS (k, (k, n))`, ""},
+		{`SELECT g['even'], COUNT(*), MAX(n['i']) FROM t WHERE _key = 'none' GROUP BY ROLLUP(1)`, "NULL 0 NULL"},
+		{`SELECT g['even'], COUNT(*) FROM t WHERE _key > 'b' AND _key < 'a' GROUP BY ROLLUP(1)`, "NULL 0"},
 		{`SELECT k, COUNT(DISTINCT b), GROUPING(k) FROM ` + sales + ` GROUP BY k ORDER BY k`, "NULL 1 0\na 2 0\nb 0 0"},
 		{sales + ` |> AGGREGATE SUM(n) AS s GROUP BY ROLLUP(k AS x) |> ORDER BY x, s`, "NULL 4\nNULL 10\na 3\nb 3"},
 		{`SELECT g['even'] AS e, SUM(n['i']), COUNT(*) FROM t GROUP BY ROLLUP(e) ORDER BY GROUPING(e), e`, "NULL NULL 3\nyes 0 3\nNULL 0 6"},

@@ -105,6 +105,11 @@ func (g *grouping) run(inMemory bool) *run.Grouping {
 	for _, a := range g.aggs {
 		of.Aggs = append(of.Aggs, a.run())
 	}
+	for number, set := range g.sets {
+		if set == 0 {
+			of.Totals = append(of.Totals, int64(number))
+		}
+	}
 	return of
 }
 

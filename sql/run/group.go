@@ -23,6 +23,9 @@ type Grouping struct {
 	Keys     []Key
 	Aggs     []*Aggregate
 	InMemory bool // its groups never go to a file
+	// Totals are the numbers of grouping sets without keys, whose groups are there without
+	// tuples too. The number is the last key.
+	Totals []int64
 }
 
 // A Key is an expression of GROUP BY.
@@ -88,12 +91,24 @@ func (g *Grouping) table(x *execution, room int) *groupTable {
 	x = &execution{call: x.call, parent: x}
 	t := &groupTable{Grouping: g, x: x, byKey: map[string]*group{}, vals: make([]any, len(g.Keys)), room: room}
 	if len(g.Keys) == 0 {
-		only := g.newGroup(x, nil)
-		only.key = ""
-		t.byKey[""] = only
-		t.order = append(t.order, only)
+		t.begin(nil)
+	}
+	for _, set := range g.Totals {
+		keys := make([]any, len(g.Keys))
+		keys[len(keys)-1] = set
+		t.begin(keys)
 	}
 	return t
+}
+
+// begin begins a group before its first tuple.
+func (t *groupTable) begin(keys []any) {
+	made := t.newGroup(t.x, keys)
+	for _, v := range keys {
+		made.key = string(value.AppendKey([]byte(made.key), v))
+	}
+	t.byKey[made.key] = made
+	t.order = append(t.order, made)
 }
 
 // find is the group of a tuple; nil if the group is not in memory.
