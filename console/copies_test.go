@@ -201,6 +201,10 @@ func TestParquetOfAResult(t *testing.T) {
 	if err != nil || res.Rows != 5 || res.Cells != 20 {
 		t.Fatalf("%+v, %v", res, err)
 	}
+	const clock = "select datetime '2024-01-25 10:00:00.5' as clock from fleet" // Bigtable's API has no such column
+	if text, code := at.post("/query", "q", clock, "as", "parquet"); code != 400 || !strings.Contains(text, "CAST(… AS STRING) makes a text of it") {
+		t.Errorf("%s: %d\n%s", clock, code, text)
+	}
 	for _, statement := range []string{"count fleet", "tables"} {
 		if text, code := at.post("/query", "q", statement, "as", "parquet"); code != 400 || !strings.Contains(text, "download this result as CSV") {
 			t.Errorf("%s: %d\n%s", statement, code, text)

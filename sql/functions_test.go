@@ -238,19 +238,23 @@ func TestNilQueries(t *testing.T) {
 // is what the list of functions says.
 func TestMessagesListFunctions(t *testing.T) {
 	for text, want := range map[string]string{
-		"SELECT STRING_AGG('a' IGNORE NULLS) FROM t":                   "STRING_AGG does not take IGNORE NULLS",
-		"SELECT SUM(n['i'] RESPECT NULLS) FROM t":                      "SUM does not take RESPECT NULLS; ARRAY_AGG does",
-		"SELECT SUM(n['i'] LIMIT 2) FROM t":                            "SUM takes no ORDER BY and no LIMIT; ARRAY_AGG, STRING_AGG and ARRAY_CONCAT_AGG do",
-		"SELECT CURRENT_TIME":                                          "Function not found: CURRENT_TIME; there is no TIME; CURRENT_DATETIME has the time too",
-		"SELECT SAFE.SESSION_USER()":                                   "Function not found: SAFE.SESSION_USER",
-		"SELECT SAFE.COUNT(1)":                                         "SAFE. cannot precede COUNT",
-		"SELECT SAFE.CAST(1)":                                          "SAFE. cannot precede CAST",
-		"SELECT _key, COUNTIF(TRUE) AS c FROM t GROUP BY _key":         "a materialized view cannot have COUNTIF; it can have COUNT, SUM, MIN, MAX, AVG, ANY_VALUE, BIT_AND, BIT_OR, BIT_XOR, and those of HLL_COUNT",
-		"SELECT _key, SESSION_USER() AS c FROM t ORDER BY _key":        "a materialized view cannot have SESSION_USER, whose value is not the same in every call",
-		"SELECT _key, COUNT(*) AS c FROM t GROUP BY ALL":               "a materialized view cannot have GROUP BY ALL and grouping sets",
-		"SELECT _key, COUNT(*) AS c FROM t GROUP BY ROLLUP(_key)":      "a materialized view cannot have GROUP BY ALL and grouping sets",
-		"SELECT _key, DATETIME '2024-01-01' AS c FROM t ORDER BY _key": "the column c is DATETIME; a column of a materialized view can be",
-		"SELECT _key, CURRENT_DATETIME() AS c FROM t ORDER BY _key":    "a materialized view cannot have CURRENT_DATETIME, whose value is not the same in every call",
+		"SELECT STRING_AGG('a' IGNORE NULLS) FROM t":                         "STRING_AGG does not take IGNORE NULLS",
+		"SELECT SUM(n['i'] RESPECT NULLS) FROM t":                            "SUM does not take RESPECT NULLS; ARRAY_AGG does",
+		"SELECT SUM(n['i'] LIMIT 2) FROM t":                                  "SUM takes no ORDER BY and no LIMIT; ARRAY_AGG, STRING_AGG and ARRAY_CONCAT_AGG do",
+		"SELECT CURRENT_TIME":                                                "Function not found: CURRENT_TIME; there is no TIME; CURRENT_DATETIME has the time too",
+		"SELECT SAFE.SESSION_USER()":                                         "Function not found: SAFE.SESSION_USER",
+		"SELECT SAFE.COUNT(1)":                                               "SAFE. cannot precede COUNT",
+		"SELECT SAFE.CAST(1)":                                                "SAFE. cannot precede CAST",
+		"SELECT _key, COUNTIF(TRUE) AS c FROM t GROUP BY _key":               "a materialized view cannot have COUNTIF; it can have COUNT, SUM, MIN, MAX, AVG, ANY_VALUE, BIT_AND, BIT_OR, BIT_XOR, and those of HLL_COUNT",
+		"SELECT _key, SESSION_USER() AS c FROM t ORDER BY _key":              "a materialized view cannot have SESSION_USER, whose value is not the same in every call",
+		"SELECT _key, COUNT(*) AS c FROM t GROUP BY ALL":                     "a materialized view cannot have GROUP BY ALL and grouping sets",
+		"SELECT _key, COUNT(*) AS c FROM t GROUP BY ROLLUP(_key)":            "a materialized view cannot have GROUP BY ALL and grouping sets",
+		"SELECT _key, DATETIME '2024-01-01' AS c FROM t ORDER BY _key":       "the column c is DATETIME; a column of a materialized view can be",
+		"SELECT _key, NUMERIC '1' AS c FROM t ORDER BY _key":                 "the column c is NUMERIC; a column of a materialized view can be",
+		"SELECT _key, INTERVAL 1 DAY AS c FROM t ORDER BY _key":              "the column c is INTERVAL; a column of a materialized view can be",
+		"SELECT _key, RANK() OVER (ORDER BY _key) AS c FROM t ORDER BY _key": "window",
+		"SELECT _key, COUNT(*) AS c FROM t GROUP BY _key QUALIFY TRUE":       "QUALIFY",
+		"SELECT _key, CURRENT_DATETIME() AS c FROM t ORDER BY _key":          "a materialized view cannot have CURRENT_DATETIME, whose value is not the same in every call",
 	} {
 		q, err := sql.Parse(text)
 		if err != nil {

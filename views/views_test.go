@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +114,35 @@ func TestADatabaseHoldsItsViews(t *testing.T) {
 	}
 }
 
+// Materialized views follow changes with the types that they cannot have as columns.
+func TestAMaterializedViewComputesWithEveryType(t *testing.T) {
+	db := openTable(t, "")
+	ctx, v := t.Context(), views.Of(db)
+	put(t, db, "a1", "b1")
+	for name, text := range map[string]string{
+		"times":    "SELECT CAST(DATETIME '2024-01-31' + INTERVAL 1 MONTH AS STRING) AS at, COUNT(*) AS n, CAST(MAX(DATETIME(2024, 1, LENGTH(_key), 0, 0, 0)) AS STRING) AS last FROM t GROUP BY at",
+		"decimals": "SELECT f['x'] AS x, CAST(SUM(NUMERIC '0.1') AS STRING) AS s, CAST(AVG(NUMERIC '0.1') AS FLOAT64) AS a, CAST(MAX(INTERVAL 1 DAY) AS STRING) AS i FROM t GROUP BY x",
+	} {
+		must(t, v.Create(ctx, views.View{Name: name, SQL: text, Materialized: true}))
+	}
+	check := func(text string, want ...string) {
+		t.Helper()
+		if got, err := texts(ctx, v, text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
+		}
+	}
+	check("SELECT at, n, last FROM times", "2024-02-29 00:00:0022024-01-02 00:00:00")
+	check("SELECT s, a, i FROM decimals", "0.10.10-0 1 0:0:0", "0.10.10-0 1 0:0:0")
+	put(t, db, "a222", "a3")
+	check("SELECT at, n, last FROM times", "2024-02-29 00:00:0042024-01-04 00:00:00")
+	check("SELECT s, a, i FROM decimals", "0.30.10-0 1 0:0:0", "0.10.10-0 1 0:0:0")
+	gone := write.NewMutation()
+	gone.DeleteRow()
+	must(t, db.Table("t").Apply(ctx, "a222", gone))
+	check("SELECT at, n, last FROM times", "2024-02-29 00:00:0032024-01-02 00:00:00")
+	check("SELECT s, a, i FROM decimals", "0.20.10-0 1 0:0:0", "0.10.10-0 1 0:0:0")
+}
+
 // A query reads rows of a view when the view goes: it ends or fails, and says why.
 func TestAViewIsDroppedWhileItIsQueried(t *testing.T) {
 	db := openTable(t, "")
@@ -215,10 +245,14 @@ func TestParametersOfGo(t *testing.T) {
 	}{
 		{"é", "é STRING"}, {[]byte("b"), "[98] BYTES"}, {7, "7 INT64"}, {int64(-7), "-7 INT64"}, {float32(0.5), "0.5 FLOAT32"}, {0.1, "0.1 FLOAT64"}, {true, "true BOOL"},
 		{at, "1709164923000004 TIMESTAMP"}, {cells.TimestampOf(at), "1709164923000004 TIMESTAMP"}, {day, "2024-02-29 DATE"},
+		{value.Datetime(-1), "1969-12-31 23:59:59.999999 DATETIME"}, {value.NumericOf(-7), "-7 NUMERIC"}, {value.Interval{Months: 14, Days: -1, Micros: 500_000}, "1-2 -1 0:0:0.500 INTERVAL"},
 		{[]string{"a", "b"}, "[a b] ARRAY<STRING>"}, {[]int64(nil), "[] ARRAY<INT64>"}, {[][]byte{{1}}, "[[1]] ARRAY<BYTES>"}, {[]bool{true}, "[true] ARRAY<BOOL>"}, {[]float64{1.5}, "[1.5] ARRAY<FLOAT64>"},
 		{nil, "query: parameter @p: a value of Go's type <nil> is not supported"}, {uint8(1), "query: parameter @p: a value of Go's type uint8 is not supported"},
 		{"\xff", "query: parameter @p: a STRING must be UTF-8; []byte are BYTES"},
 		{time.Time{}.AddDate(-1, 0, 0), "query: parameter @p: a time in the year 0 is not a TIMESTAMP: years go from 1 to 9999"},
+		{value.Datetime(math.MaxInt64), "query: parameter @p: a time in the year 294247 is not a DATETIME: years go from 1 to 9999"},
+		{value.Date(math.MaxInt32), "query: parameter @p: a time in the year 5879611 has no DATE: years go from 1 to 9999"},
+		{value.Interval{Days: 3_660_001}, "query: parameter @p: an INTERVAL of 3660001 days is out of range: up to 3660000 are allowed"},
 	} {
 		res, err := v.Query(t.Context(), "SELECT @p", sql.Param{Name: "p", Value: c.in})
 		got := fmt.Sprint(err)
@@ -250,7 +284,7 @@ func TestParametersOfGo(t *testing.T) {
 // Scan converts no value: what is not of the type is an error, never a number that looks right.
 func TestScanTakesOnlyItsTypes(t *testing.T) {
 	v := views.Of(openTable(t, ""))
-	res, err := v.Query(t.Context(), "SELECT 7 AS i, 1.5 AS f, CAST(0.25 AS FLOAT32) AS r, 'x' AS s, b'y' AS b, TRUE AS t, TIMESTAMP '2024-01-01' AS at, DATE '2024-01-02' AS d, [1] AS a, STRUCT(2 AS z) AS st, CAST(NULL AS INT64) AS n, 1 AS two, 2 AS two")
+	res, err := v.Query(t.Context(), "SELECT 7 AS i, 1.5 AS f, CAST(0.25 AS FLOAT32) AS r, 'x' AS s, b'y' AS b, TRUE AS t, TIMESTAMP '2024-01-01' AS at, DATE '2024-01-02' AS d, [1] AS a, STRUCT(2 AS z) AS st, CAST(NULL AS INT64) AS n, 1 AS two, 2 AS two, NUMERIC '1.5' AS num, INTERVAL 1 DAY AS age, DATETIME '2024-01-02' AS dt")
 	must(t, err)
 	for row, err := range res.All() {
 		must(t, err)
@@ -268,9 +302,12 @@ func TestScanTakesOnlyItsTypes(t *testing.T) {
 			n   *int64
 			x   any
 			y   *int64
+			num value.Numeric
+			age value.Interval
+			dt  *value.Datetime
 		)
-		must(t, row.Scan(&i, &f, &r, &s, &b, &yes, &at, &d, &a, &st, &n, &x, &y))
-		if got := fmt.Sprintln(i, f, r, s, string(b), yes, at, d, a, st, n == nil, x, *y); got != "7 1.5 0.25 x y true 2024-01-01 00:00:00 +0000 UTC 2024-01-02 [1] [2] true 1 2\n" {
+		must(t, row.Scan(&i, &f, &r, &s, &b, &yes, &at, &d, &a, &st, &n, &x, &y, &num, &age, &dt))
+		if got := fmt.Sprintln(i, f, r, s, string(b), yes, at, d, a, st, n == nil, x, *y, num, age, dt); got != "7 1.5 0.25 x y true 2024-01-01 00:00:00 +0000 UTC 2024-01-02 [1] [2] true 1 2 1.5 0-0 1 0:0:0 2024-01-02 00:00:00\n" {
 			t.Errorf("scanned %s", got)
 		}
 		if wide, err := sql.As[float64](row, "r"); err != nil || wide != 0.25 {
@@ -289,7 +326,8 @@ func TestScanTakesOnlyItsTypes(t *testing.T) {
 			"column 11 (n) is NULL; a pointer to a pointer takes NULL, and *int64 does not": as[int64](row, "n"),
 			`the result has no column "none"`:                                               as[int64](row, "none"),
 			`the result has two columns "two"; give one another name with AS`:               as[int64](row, "two"),
-			"the row has 13 columns, and Scan was given 1 places":                           row.Scan(&i),
+			"column 14 (num) is NUMERIC, which *float64 does not take":                      as[float64](row, "num"),
+			"the row has 16 columns, and Scan was given 1 places":                           row.Scan(&i),
 		} {
 			if fmt.Sprint(err) != want {
 				t.Errorf("got %v, want %s", err, want)

@@ -32,10 +32,9 @@ func Append(dst []byte, v any) ([]byte, error) {
 	case Datetime:
 		return binary.AppendVarint(append(dst, 12), int64(v)), nil
 	case Numeric:
-		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(dst, 13), uint64(v.high)), v.low), nil
+		return appendNumeric(append(dst, 13), v), nil
 	case Interval:
-		dst = binary.BigEndian.AppendUint32(append(dst, 14), uint32(v.Months))
-		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(dst, uint32(v.Days)), uint64(v.Micros)), nil
+		return appendInterval(append(dst, 14), v), nil
 	case Array:
 		return appendList(append(dst, 8), v)
 	case Struct:
@@ -118,13 +117,30 @@ func Cut(b []byte) (v any, rest []byte, err error) {
 		if len(b) < 16 {
 			return nil, nil, errCut
 		}
-		high, low, rest := binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), b[16:]
 		if kind == 13 {
-			return Numeric{int64(high), low}, rest, nil
+			return numericFrom(b), b[16:], nil
 		}
-		return Interval{int32(high >> 32), int32(high), int64(low)}, rest, nil
+		return intervalFrom(b), b[16:], nil
 	}
 	return nil, nil, errCut
+}
+
+// A NUMERIC and an INTERVAL are 16 bytes each.
+func appendNumeric(dst []byte, n Numeric) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, uint64(n.high)), n.low)
+}
+
+func numericFrom(b []byte) Numeric {
+	return Numeric{int64(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:])}
+}
+
+func appendInterval(dst []byte, i Interval) []byte {
+	dst = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, uint32(i.Months)), uint32(i.Days))
+	return binary.BigEndian.AppendUint64(dst, uint64(i.Micros))
+}
+
+func intervalFrom(b []byte) Interval {
+	return Interval{int32(binary.BigEndian.Uint32(b)), int32(binary.BigEndian.Uint32(b[4:])), int64(binary.BigEndian.Uint64(b[8:]))}
 }
 
 func cutText(b []byte) (text, rest []byte, err error) {

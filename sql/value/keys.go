@@ -38,7 +38,7 @@ func AppendKey(dst []byte, v any) []byte {
 	case Datetime:
 		return binary.BigEndian.AppendUint64(append(dst, 11), uint64(v))
 	case Numeric:
-		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(dst, 12), uint64(v.high)), v.low)
+		return appendNumeric(append(dst, 12), v)
 	case Interval: // those that = takes as equal are one
 		return binary.BigEndian.AppendUint64(append(dst, 13), uint64(v.Total()))
 	case Array:

@@ -15,6 +15,8 @@ func AppendRecord(dst []byte, values []any) []byte {
 		switch v := v.(type) {
 		case float32, float64: // AppendKey makes all NaN equal, and 0 and -0
 			dst = binary.BigEndian.AppendUint64(append(dst, 4), math.Float64bits(ToFloat(v)))
+		case Interval: // and intervals of 30 days and a month
+			dst = appendInterval(append(dst, 13), v)
 		default:
 			dst = AppendKey(dst, v)
 		}
@@ -38,7 +40,8 @@ func ReadRecord(b []byte) (values []any, err error) {
 
 // readValue reads the value after a tag, and returns its size; -1 if it is damaged.
 func readValue(tag byte, b []byte) (v any, n int) {
-	size := [...]int{0, 0, 0, 8, 8, 1, 8, 4}
+	const none = math.MaxInt // arrays, structs and others
+	size := [...]int{0, 0, 0, 8, 8, 1, 8, 4, none, none, none, 8, 16, 16}
 	if int(tag) >= len(size) || len(b) < size[tag] {
 		return nil, -1
 	}
@@ -62,6 +65,12 @@ func readValue(tag byte, b []byte) (v any, n int) {
 		return cells.Timestamp(binary.BigEndian.Uint64(b)), n
 	case 7:
 		return Date(int32(binary.BigEndian.Uint32(b))), n
+	case 11:
+		return Datetime(binary.BigEndian.Uint64(b)), n
+	case 12:
+		return numericFrom(b), n
+	case 13:
+		return intervalFrom(b), n
 	}
 	return nil, n
 }

@@ -3,6 +3,7 @@ package value
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -83,23 +84,30 @@ func TestRowKeysOfStructs(t *testing.T) {
 func TestRecordsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var values []any
-		for _, k := range rapid.SliceOfN(rapid.IntRange(0, 6), 0, 5).Draw(t, "kinds") {
-			if k == 6 {
+		for _, k := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 5).Draw(t, "kinds") {
+			switch k {
+			case 6:
 				values = append(values, nil)
-			} else {
+			case 7:
+				values = append(values, Datetime(rapid.Int64().Draw(t, "datetime")))
+			case 8:
+				values = append(values, drawNumeric(t, "numeric"))
+			case 9:
+				values = append(values, drawInterval(t, "interval"))
+			default:
 				values = append(values, anyValue(t, k))
 			}
 		}
 		record := AppendRecord(nil, values)
 		got, err := ReadRecord(record)
-		if err != nil || len(got) != len(values) || !bytes.Equal(AppendRecord(nil, got), record) {
+		if err != nil || len(got) != len(values) || !bytes.Equal(AppendRecord(nil, got), record) || fmt.Sprint(got) != fmt.Sprint(values) {
 			t.Fatalf("%v comes back as %v, %v", values, got, err)
 		}
 	})
 }
 
 func FuzzReadRecord(f *testing.F) {
-	f.Add(AppendRecord(nil, []any{"a", []byte("b"), int64(1), 2.5, true, nil, cells.Timestamp(3), Date(4)}))
+	f.Add(AppendRecord(nil, []any{"a", []byte("b"), int64(1), 2.5, true, nil, cells.Timestamp(3), Date(4), Datetime(5), NumericOf(6), Interval{Months: 7, Days: -8, Micros: 9}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		values, err := ReadRecord(b)
 		if err != nil {
