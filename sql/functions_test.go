@@ -88,6 +88,23 @@ func TestFunctions(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the lists of docs/sql-functions.md")
 
+// withOptions are signatures in which the last argument of a form is optional where the form before
+// lacks only it.
+func withOptions(signatures []string) (all []string) {
+	for _, s := range signatures {
+		args, result, _ := strings.Cut(s, ") ")
+		if last := len(all) - 1; last >= 0 {
+			before, same, _ := strings.Cut(all[last], ") ")
+			if more, ok := strings.CutPrefix(args, before+", "); ok && same == result && !strings.ContainsAny(more, "[,") {
+				all[last] = before + " [, " + more + "]) " + result
+				continue
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
 // folded are signatures in which TEXT stands for two of STRING and BYTES, FLOAT for two of FLOAT64
 // and FLOAT32, and NUMBER for two of INT64 and FLOAT64.
 func folded(signatures []string) (all []string) {
@@ -107,7 +124,7 @@ func folded(signatures []string) (all []string) {
 		all = slices.DeleteFunc(all, func(s string) bool { return gone[s] })
 		signatures = all
 	}
-	return all
+	return withOptions(all)
 }
 
 // The lists on the page of functions are the list of functions.
@@ -121,7 +138,8 @@ func TestPageOfFunctions(t *testing.T) {
 	intro, _, _ := strings.Cut(string(page), "\n## ")
 	want.WriteString(intro)
 	for _, heading := range []string{"Functions of a row", "Aggregate functions", "Window functions"} {
-		fmt.Fprintf(&want, "\n## %s\n\n", heading)
+		fmt.Fprintf(&want, "\n## %s\n", heading)
+		last := ""
 		for _, f := range sql.Functions() {
 			if f.Aggregate != (heading == "Aggregate functions") || f.Window != (heading == "Window functions") {
 				continue
@@ -129,8 +147,16 @@ func TestPageOfFunctions(t *testing.T) {
 			if len(f.Signatures) == 0 {
 				t.Errorf("%s has no signature", f.Name)
 			}
-			fmt.Fprintf(&want, "- `%s`\n", strings.Join(folded(f.Signatures), "`, `"))
+			all := folded(f.Signatures)
+			alike := strings.ReplaceAll(strings.Join(all, "; "), f.Name+"(", "(")
+			if alike == last { // as the function before
+				fmt.Fprintf(&want, ", `%s`", f.Name)
+				continue
+			}
+			fmt.Fprintf(&want, "\n- `%s`", strings.Join(all, "`, `"))
+			last = alike
 		}
+		want.WriteString("\n")
 	}
 	if *update {
 		if err := os.WriteFile(name, []byte(want.String()), 0o600); err != nil {

@@ -57,6 +57,7 @@ var angles = []declaration{
 	}},
 	{"SIGN(FLOAT64) FLOAT64", float(sign)},
 	{"SIGN(FLOAT32) FLOAT32", short(sign)},
+	{"SIGN(NUMERIC) NUMERIC", func(v []any) (any, error) { return value.NumericOf(int64(v[0].(value.Numeric).Sign())), nil }},
 	{"SAFE_MULTIPLY(INT64, INT64) INT64", func(v []any) (any, error) {
 		a, b := v[0].(int64), v[1].(int64)
 		if r := a * b; a == 0 || r/a == b && !(a == -1 && b == math.MinInt64) {
@@ -68,6 +69,10 @@ var angles = []declaration{
 	{"SAFE_SUBTRACT(FLOAT64, FLOAT64) FLOAT64", safely(func(a, b float64) float64 { return a - b })},
 	{"SAFE_MULTIPLY(FLOAT64, FLOAT64) FLOAT64", safely(func(a, b float64) float64 { return a * b })},
 	{"SAFE_NEGATE(FLOAT64) FLOAT64", float(func(f float64) float64 { return -f })},
+	{"SAFE_ADD(NUMERIC, NUMERIC) NUMERIC", safelyDecimal(value.Numeric.Plus)},
+	{"SAFE_SUBTRACT(NUMERIC, NUMERIC) NUMERIC", safelyDecimal(func(a, b value.Numeric) (value.Numeric, bool) { return a.Plus(b.Negated()) })},
+	{"SAFE_MULTIPLY(NUMERIC, NUMERIC) NUMERIC", safelyDecimal(value.Numeric.Times)},
+	{"SAFE_NEGATE(NUMERIC) NUMERIC", func(v []any) (any, error) { return v[0].(value.Numeric).Negated(), nil }},
 	{"COT(FLOAT64) FLOAT64", inverse("COT", math.Tan)},
 	{"CSC(FLOAT64) FLOAT64", inverse("CSC", math.Sin)},
 	{"SEC(FLOAT64) FLOAT64", inverse("SEC", math.Cos)},
@@ -150,4 +155,14 @@ func euclideanDistance(v []any) (any, error) {
 		sum += (a[i] - b[i]) * (a[i] - b[i])
 	}
 	return math.Sqrt(sum), nil
+}
+
+// safelyDecimal is NULL beyond the range of NUMERIC.
+func safelyDecimal(f func(a, b value.Numeric) (value.Numeric, bool)) func([]any) (any, error) {
+	return func(v []any) (any, error) {
+		if r, ok := f(v[0].(value.Numeric), v[1].(value.Numeric)); ok {
+			return r, nil
+		}
+		return nil, nil
+	}
 }

@@ -27,13 +27,6 @@ var numbers = []declaration{
 		return v[0], nil
 	}},
 	{"SIGN(INT64) INT64", func(v []any) (any, error) { return max(min(v[0].(int64), 1), -1), nil }},
-	{"SIGN(FLOAT64) FLOAT64", func(v []any) (any, error) {
-		if f := v[0].(float64); f != 0 && !math.IsNaN(f) {
-			return math.Copysign(1, f), nil
-		}
-		return v[0].(float64) + 0, nil // -0 + 0 is 0
-	}},
-	{"SIGN(NUMERIC) NUMERIC", func(v []any) (any, error) { return value.NumericOf(int64(v[0].(value.Numeric).Sign())), nil }},
 	{"ROUND(FLOAT64) FLOAT64", float(math.Round)},
 	{"ROUND(FLOAT32) FLOAT32", short(math.Round)},
 	{"ROUND(FLOAT64, INT64) FLOAT64", digits("ROUND", 0.5)},
