@@ -67,3 +67,5 @@ func memoryDir() string {
 }
 
 func TestDeletedTablesComeBack(t *testing.T) { querytest.DeletedTables(t, places(t, query.Open)) }
+
+func TestWhyMatchesTheModel(t *testing.T) { querytest.Whys(t, places(t, query.Open)) }

@@ -44,9 +44,11 @@ func Histories(t *testing.T, places func() Place) {
 type history struct {
 	place Place
 	o     query.Options // besides every history's
-	db    *query.DB
-	model model
-	draw  names
+	// stream is the change stream of the table.
+	stream time.Duration
+	db     *query.DB
+	model  model
+	draw   names
 }
 
 // names are the few names of one history, so that it often uses the same columns again.
@@ -69,8 +71,8 @@ var historyRules = map[string]*schema.Rule{
 	"mixed": schema.Any(schema.MaxVersions(3), schema.All(schema.MaxVersions(1), schema.MaxAge(10*time.Microsecond))),
 }
 
-func historySchema() *schema.Schema {
-	t := schema.Table{Name: historyTable}
+func historySchema(stream time.Duration) *schema.Schema {
+	t := schema.Table{Name: historyTable, ChangeStream: stream}
 	for _, name := range slices.Sorted(maps.Keys(historyRules)) {
 		t.Families = append(t.Families, schema.Family{Name: name, GC: historyRules[name]})
 	}
@@ -78,7 +80,12 @@ func historySchema() *schema.Schema {
 }
 
 func newHistory(t *rapid.T, p Place, o query.Options) *history {
-	h := &history{place: p, o: o, draw: drawNames(t)}
+	return newLoggedHistory(t, p, o, 0)
+}
+
+// newLoggedHistory is newHistory of a table with a change stream.
+func newLoggedHistory(t *rapid.T, p Place, o query.Options, stream time.Duration) *history {
+	h := &history{place: p, o: o, stream: stream, draw: drawNames(t)}
 	h.model = model{now: 30, rules: maps.Clone(historyRules), cells: map[cellID]cells.Value{}}
 	h.open(t)
 	return h
@@ -86,7 +93,7 @@ func newHistory(t *rapid.T, p Place, o query.Options) *history {
 
 func (h *history) open(t *rapid.T) {
 	o := h.o
-	o.Schema, o.Clock = historySchema(), func() time.Time { return h.model.now.Time() }
+	o.Schema, o.Clock = historySchema(h.stream), func() time.Time { return h.model.now.Time() }
 	db, err := h.place.Open(o)
 	must(t, err)
 	h.db = db
@@ -129,7 +136,7 @@ func (h *history) mutation(t *rapid.T, row string) (*write.Mutation, func()) {
 		default:
 			v := cells.I64(rapid.Int64Range(0, 9).Draw(t, "value"))
 			m.SetAt(family, qualifier, ts, v)
-			effects = append(effects, func() { h.model.cells[cellID{row, family, qualifier, ts}] = v })
+			effects = append(effects, func() { h.model.set(cellID{row, family, qualifier, ts}, v) })
 		case 0:
 			m.DeleteCell(family, qualifier, ts)
 			effects = append(effects, func() { h.model.delete(func(id cellID) bool { return inColumn(id) && id.ts == ts }) })
@@ -250,4 +257,5 @@ func (h *history) comeAndGo(t *rapid.T) {
 		t.Fatal(err)
 	}
 	h.model.delete(func(id cellID) bool { return id.family == family })
+	h.model.tell(event{family: family})
 }

@@ -16,6 +16,27 @@ type model struct {
 	now   cells.Timestamp
 	rules map[string]*schema.Rule // by family
 	cells map[cellID]cells.Value
+	told  func(event) // each change of the cells; nil: nobody listens
+}
+
+// An event is a cell that was set, a delete, a cell that a rule dropped, or a family that
+// was dropped with all that is known of it.
+type event struct {
+	set, dropped *cellID
+	value        cells.Value // of set
+	deleted      func(cellID) bool
+	family       string
+}
+
+func (m *model) tell(e event) {
+	if m.told != nil {
+		m.told(e)
+	}
+}
+
+func (m *model) set(id cellID, v cells.Value) {
+	m.cells[id] = v
+	m.tell(event{set: &id, value: v})
 }
 
 type cellID struct {
@@ -29,6 +50,7 @@ func compareIDs(a, b cellID) int {
 }
 
 func (m *model) delete(doomed func(cellID) bool) {
+	m.tell(event{deleted: doomed})
 	maps.DeleteFunc(m.cells, func(id cellID, _ cells.Value) bool { return doomed(id) })
 }
 
@@ -43,6 +65,7 @@ func (m *model) sorted() []cellID {
 		}
 		if m.drops(id, rank) {
 			delete(m.cells, id)
+			m.tell(event{dropped: &id})
 			continue
 		}
 		kept = append(kept, id)

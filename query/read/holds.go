@@ -42,7 +42,7 @@ func (c *Condition) HoldsIn(ctx context.Context, key string, row Newest) (bool, 
 		return false, nil
 	}
 	j := judging{ctx: ctx, key: key, row: row}
-	holds := c.judge(&j) == yes
+	holds := c.judge(&j) == Yes
 	return holds && j.err == nil, j.err
 }
 
@@ -58,44 +58,95 @@ type noCells struct{}
 
 func (noCells) Cell(string, string) (c cells.Cell, ok bool) { return c, false }
 
-// A verdict is the value of a condition in SQL's logic: with AND the least counts, with
+// A Verdict is the value of a condition in SQL's logic: with AND the least counts, with
 // OR the greatest.
-type verdict int8
+type Verdict int8
 
 const (
-	no verdict = iota - 1
-	unknown
-	yes
+	No      Verdict = iota - 1 // it is false
+	Unknown                    // it is neither true nor false, for want of a cell
+	Yes                        // it is true
 )
 
-func verdictOf(holds bool) verdict {
-	if holds {
-		return yes
+// String is the verdict in words.
+func (v Verdict) String() string {
+	switch {
+	case v > Unknown:
+		return "true"
+	case v < Unknown:
+		return "false"
 	}
-	return no
+	return "no cell"
 }
 
-func (c *Condition) judge(j *judging) verdict {
+// A Part is a condition, or one of its terms, as it was judged on a row.
+type Part struct {
+	Condition Condition
+	Depth     int // 0: the whole condition; its terms have 1, and so on
+	Verdict   Verdict
+	// Value is what was judged, and Other what it was compared with if that is another
+	// column's. They are zero if there is no such cell, and for All, Any and Negate.
+	Value, Other cells.Value
+}
+
+// Judge judges a condition part by part, each before its terms. The context ends it as it
+// ends [Condition.HoldsIn].
+func (c *Condition) Judge(ctx context.Context, key string, row Newest) ([]Part, error) {
+	if row == nil {
+		row = noCells{}
+	}
+	j := judging{ctx: ctx, key: key, row: row}
+	parts := c.appendParts(nil, &j, 0)
+	return parts, j.err
+}
+
+func (c *Condition) appendParts(parts []Part, j *judging, depth int) []Part {
+	if c == nil || j.err != nil {
+		return parts
+	}
+	p := Part{Condition: *c, Depth: depth, Verdict: c.judge(j)}
+	if len(c.Terms) == 0 {
+		p.Value, _ = c.value(j.key, j.row)
+	}
+	if c.Kind == ComparesColumns {
+		other := Condition{Family: c.Other.Family, Qualifier: c.Other.Qualifier, On: c.On}
+		p.Other, _ = other.value(j.key, j.row)
+	}
+	parts = append(parts, p)
+	for i := range c.Terms {
+		parts = c.Terms[i].appendParts(parts, j, depth+1)
+	}
+	return parts
+}
+
+func verdictOf(holds bool) Verdict {
+	if holds {
+		return Yes
+	}
+	return No
+}
+
+func (c *Condition) judge(j *judging) Verdict {
 	switch c.Kind {
 	case AnyOf:
-		all := no
+		all := No
 		for i := range c.Terms {
-			if all = max(all, c.Terms[i].judge(j)); all == yes {
+			if all = max(all, c.Terms[i].judge(j)); all == Yes {
 				break
 			}
 		}
 		return all
 	case AllOf:
-		all := yes
+		all := Yes
 		for i := range c.Terms {
-			if all = min(all, c.Terms[i].judge(j)); all == no {
+			if all = min(all, c.Terms[i].judge(j)); all == No {
 				break
 			}
 		}
 		return all
 	case Not:
 		if len(c.Terms) != 1 {
-			return unknown
+			return Unknown
 		}
 		return -c.Terms[0].judge(j)
 	case IsPresent, IsAbsent:
@@ -107,7 +158,7 @@ func (c *Condition) judge(j *judging) verdict {
 	}
 	v, ok := c.value(j.key, j.row)
 	if !ok {
-		return unknown
+		return Unknown
 	}
 	switch c.Kind {
 	case IsOneOf:
@@ -118,7 +169,7 @@ func (c *Condition) judge(j *judging) verdict {
 		other, ok := j.row.Cell(c.Other.Family, c.Other.Qualifier)
 		switch {
 		case !ok:
-			return unknown
+			return Unknown
 		case c.On == OnTime:
 			return verdictOf(c.Op.Holds(v, cells.I64(int64(other.Timestamp))))
 		}
@@ -129,12 +180,12 @@ func (c *Condition) judge(j *judging) verdict {
 
 // judgePart judges whether a part of the key is one of the values: with each number the
 // part is compared as a number, with each other value as text.
-func (c *Condition) judgePart(key string) verdict {
+func (c *Condition) judgePart(key string) Verdict {
 	with := c.kinds
 	if c.sorted == nil {
 		with = kindsIn(c.Values)
 	}
-	all := no
+	all := No
 	for i, number := range []bool{false, true} {
 		if !with[i] {
 			continue
@@ -142,9 +193,9 @@ func (c *Condition) judgePart(key string) verdict {
 		v, ok := keyPart(key, c.Part, number)
 		switch {
 		case !ok:
-			all = max(all, unknown)
+			all = max(all, Unknown)
 		case c.isOneOf(v):
-			return yes
+			return Yes
 		}
 	}
 	return all
@@ -195,8 +246,8 @@ func (c *Condition) value(key string, row Newest) (v cells.Value, ok bool) {
 		return keyPart(key, c.Part, c.Value.Type().Numeric())
 	}
 	cell, ok := row.Cell(c.Family, c.Qualifier)
-	if c.On == OnTime {
-		return cells.I64(int64(cell.Timestamp)), ok
+	if ok && c.On == OnTime {
+		return cells.I64(int64(cell.Timestamp)), true
 	}
 	return cell.Value, ok
 }

@@ -26,6 +26,7 @@ type Reader struct {
 	spec   *Spec
 	parts  []part // ascending, together the rows
 
+	begins    cells.Timestamp // with Spec.Kept
 	history   *history.History
 	version   uint64 // of the catalog that the history is of, in a store that is behind
 	log       cf.Changes
@@ -64,6 +65,19 @@ func (r *Reader) start(ctx context.Context, s *catalog.Stream) (err error) {
 		if r.parts, err = r.parseTokens(r.spec.Tokens); err != nil {
 			return err
 		}
+	case r.spec.Kept:
+		r.begins = r.oldest(s)
+		before, err := r.find(ctx, r.begins)
+		if errors.Is(err, ErrGone) { // the log begins later, with a copy
+			var first commitNote
+			if first, _, err = r.firstNote(ctx, before); err == nil {
+				r.begins = max(r.begins, first.At)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		r.parts = []part{{rows: r.spec.Rows, at: position{before: before}, watermark: r.begins, since: r.begins}}
 	case r.from.Behind != nil && !r.spec.HasSince: // no clock of this process says where now is
 		r.parts = []part{{rows: r.spec.Rows, at: position{before: r.from.Behind.Latest()}, watermark: s.Since, since: s.Since}}
 	default:
@@ -72,8 +86,7 @@ func (r *Reader) start(ctx context.Context, s *catalog.Stream) (err error) {
 				return err
 			}
 		}
-		oldest := max(s.Since, r.from.Clock.Now()-cells.Timestamp(s.Keep.Microseconds()))
-		if r.spec.Since < oldest {
+		if oldest := r.oldest(s); r.spec.Since < oldest {
 			return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the table has them from %s on", ErrGone, stamp(r.spec.Since), stamp(oldest))
 		}
 		before, err := r.find(ctx, r.spec.Since)
@@ -92,6 +105,14 @@ func (r *Reader) start(ctx context.Context, s *catalog.Stream) (err error) {
 	r.log, err = r.from.Store.Changes(r.at.before)
 	return gone(err)
 }
+
+// oldest is the time from which the table keeps its changes.
+func (r *Reader) oldest(s *catalog.Stream) cells.Timestamp {
+	return max(s.Since, r.from.Clock.Now()-cells.Timestamp(s.Keep.Microseconds()))
+}
+
+// Begins is the time from which on no change is missing, of a reading of all that is kept.
+func (r *Reader) Begins() cells.Timestamp { return r.begins }
 
 func stamp(t cells.Timestamp) string { return t.Time().UTC().Format(time.RFC3339Nano) }
 
@@ -273,7 +294,7 @@ func (r *Reader) next(ctx context.Context) (*Change, error) {
 		}
 		switch {
 		case len(r.waiting) > 0:
-		case r.spec.HasUntil && r.watermark > r.spec.Until:
+		case r.spec.HasUntil && r.watermark > r.spec.Until, r.spec.Kept && k == nil:
 			return nil, nil
 		case r.spec.Heartbeat > 0 && time.Since(r.told) >= r.spec.Heartbeat:
 			return r.beat(), nil
@@ -379,7 +400,7 @@ func (r *Reader) take(k *cf.Commit) error {
 			r.late = true
 			break
 		}
-		c := &Change{Key: row.key, Time: note.At, TieBreaker: at.rows, Collected: row.collected, reader: r, at: position{k.Before, n}}
+		c := &Change{Key: row.key, Time: note.At, TieBreaker: at.rows, Collected: row.collected, Position: k.At, reader: r, at: position{k.Before, n}}
 		if c.Changes, err = r.changesOf(row); err != nil {
 			return corruptCommit(k, err)
 		}

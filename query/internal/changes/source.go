@@ -102,6 +102,7 @@ type Change struct {
 	TieBreaker int
 	Collected  bool
 	Watermark  cells.Timestamp
+	Position   cf.Position // of the commit
 
 	reader  *Reader
 	at      position
@@ -119,6 +120,9 @@ type Spec struct {
 	Since, Until       cells.Timestamp
 	HasSince, HasUntil bool
 	Heartbeat          time.Duration // without a change; 0 is no heartbeat
+	// Kept reads from the first change that is kept to the end of the log, and does not wait
+	// for more. [Reader.Begins] says where that is.
+	Kept bool
 }
 
 func (s *Spec) check(now cells.Timestamp) error {

@@ -15,6 +15,16 @@ import (
 // Conjuncts prepares conditions that must all hold. Terms that must all hold become
 // conditions of their own, and a negation is of one term.
 func Conjuncts(t *catalog.Table, where []read.Condition) ([]read.Condition, error) {
+	prepared, err := Prepare(t, where)
+	all := make([]read.Condition, 0, len(prepared))
+	for _, c := range prepared {
+		all = appendConjuncts(all, c, false)
+	}
+	return all, err
+}
+
+// Prepare prepares conditions, and leaves their form as it is.
+func Prepare(t *catalog.Table, where []read.Condition) ([]read.Condition, error) {
 	if err := read.CheckPatterns(where); err != nil {
 		return nil, fault.Of(fault.InvalidArgument, err)
 	}
@@ -36,7 +46,7 @@ func Conjuncts(t *catalog.Table, where []read.Condition) ([]read.Condition, erro
 		case err != nil:
 			return nil, fault.Of(fault.InvalidArgument, err)
 		}
-		all = appendConjuncts(all, c, false)
+		all = append(all, c)
 	}
 	return all, nil
 }
@@ -231,7 +241,7 @@ func (p *Plan) needFamily(c *test, r *Spec, selected int) {
 	for i := range p.Scans {
 		s := &p.Scans[i]
 		if s.Family == columns[0].Family && !s.OneOf && (i >= selected || r.readsNewest()) &&
-			!slices.ContainsFunc(columns, func(w read.ColumnSpec) bool { return !s.reads(w.Qualifier) }) {
+			!slices.ContainsFunc(columns, func(w read.ColumnSpec) bool { return !s.Reads(w.Qualifier) }) {
 			s.Required = true
 		}
 	}
@@ -276,10 +286,11 @@ func (p *Plan) judge(onRow bool, tests ...test) {
 // reads reports whether the scans read a column.
 func (p *Plan) reads(family, qualifier string) bool {
 	s := p.scanOf(family)
-	return s != nil && s.reads(qualifier)
+	return s != nil && s.Reads(qualifier)
 }
 
-func (s *FamilyScan) reads(qualifier string) bool {
+// Reads reports whether the scan reads a column of its family.
+func (s *FamilyScan) Reads(qualifier string) bool {
 	q := s.Scan.Filter.Qualifiers
 	return !s.bare && (q == nil || cf.InRanges(q, qualifier))
 }

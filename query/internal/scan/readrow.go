@@ -207,6 +207,37 @@ func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, 
 	return true, nil
 }
 
+// Judge judges prepared conditions part by part on a row in a snapshot. The parts share the
+// memory of the row. exists says that the row has a visible cell.
+func (src *Source) Judge(ctx context.Context, snap cf.Snapshot, key string, prepared []read.Condition) (parts []read.Part, exists bool, err error) {
+	row := new(Row)
+	if columns := plan.ColumnsOf(prepared); len(columns) > 0 {
+		r, err := src.Open(ctx, snap, &plan.Spec{Request: read.Request{Columns: columns, Versions: 1}, Ranges: []cf.Range{cf.Single(key)}})
+		if err != nil {
+			return nil, false, err
+		}
+		defer r.Close()
+		if found, err := r.Next(ctx); err != nil {
+			return nil, false, err
+		} else if found != nil {
+			row = found
+		}
+	}
+	work := bytere.WorkOf(ctx)
+	for i := range prepared {
+		more, err := prepared[i].Judge(work, key, row)
+		if err != nil {
+			return nil, false, conditionError(err, key)
+		}
+		parts = append(parts, more...)
+	}
+	if row.Len() > 0 {
+		return parts, true, nil
+	}
+	exists, err = src.Satisfies(ctx, snap, key, read.CellsPerRow(1))
+	return parts, exists, err
+}
+
 // Bounded is a context that bounds the work of all reads with it, as one call's.
 func Bounded(ctx context.Context) context.Context { return bytere.WorkOf(ctx) }
 

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -145,23 +146,27 @@ func (src *Source) openRow(ctx context.Context, spec *plan.Spec) (*rowWalk, erro
 	return w, nil
 }
 
-// ReadCells reads the cells of one row one by one, until yield returns false.
-func (src *Source) ReadCells(ctx context.Context, key string, opts []read.Option, yield func(cells.Cell) bool) error {
+// cellsOf is a read of one row's cells.
+func (src *Source) cellsOf(key string, opts []read.Option) (*plan.Spec, error) {
 	spec, err := src.Spec(opts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := spec.ChoosesNoRows("the key of a row"); err != nil {
-		return err
+		return nil, err
 	}
 	if spec.KeysOnly || spec.EveryRow {
-		return fault.Errorf(fault.InvalidArgument, "KeysOnly and EveryRow cannot be given to a read of cells")
+		return nil, fault.Errorf(fault.InvalidArgument, "KeysOnly and EveryRow cannot be given to a read of cells")
 	}
-	if err := catalog.CheckRowKey(key); err != nil {
+	spec.Ranges = []cf.Range{cf.Single(key)}
+	return spec, catalog.CheckRowKey(key)
+}
+
+// ReadCells reads the cells of one row one by one, until yield returns false.
+func (src *Source) ReadCells(ctx context.Context, key string, opts []read.Option, yield func(cells.Cell) bool) error {
+	spec, err := src.cellsOf(key, opts)
+	if err != nil || spec.TakesNone() {
 		return err
-	}
-	if spec.Ranges = []cf.Range{cf.Single(key)}; spec.TakesNone() {
-		return nil
 	}
 	w, err := src.openRow(ctx, spec)
 	if err != nil {
@@ -171,6 +176,56 @@ func (src *Source) ReadCells(ctx context.Context, key string, opts []read.Option
 	left := w.spec.CellsPerRow
 	for i := range w.scans {
 		more, err := w.yieldCells(ctx, &w.scans[i], &left, yield)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// A Stored is a read of the stored cells of columns of a row, those that retention hides
+// among them.
+type Stored struct {
+	src   *Source
+	spec  *plan.Spec
+	scans []plan.FamilyScan
+}
+
+// Stored plans a read of the stored cells of columns, or without any of a whole row.
+func (src *Source) Stored(key string, columns []read.ColumnSpec) (*Stored, error) {
+	opts := make([]read.Option, len(columns))
+	for i, c := range columns {
+		opts[i] = c
+	}
+	spec, err := src.cellsOf(key, opts)
+	if err != nil {
+		return nil, err
+	}
+	spec.HasLimits = true // none
+	_, p, err := src.Plan(spec)
+	return &Stored{src, spec, p.Scans}, err
+}
+
+// Has reports whether a column is one of the read.
+func (r *Stored) Has(family, qualifier string) bool {
+	return slices.ContainsFunc(r.scans, func(s plan.FamilyScan) bool { return s.Family == family && s.Reads(qualifier) })
+}
+
+// HasFamily reports whether columns of a family are among those of the read.
+func (r *Stored) HasFamily(name string) bool {
+	return slices.ContainsFunc(r.scans, func(s plan.FamilyScan) bool { return s.Family == name })
+}
+
+// Each yields the cells one by one, until yield returns false.
+func (r *Stored) Each(ctx context.Context, yield func(*catalog.Family, cells.Cell) bool) error {
+	w, err := r.src.openRow(ctx, r.spec)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	for i := range w.scans {
+		s := &w.scans[i]
+		more, err := w.yieldCells(ctx, s, new(int), func(c cells.Cell) bool { return yield(s.Of, c) })
 		if err != nil || !more {
 			return err
 		}
