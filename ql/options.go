@@ -48,6 +48,8 @@ const (
 	inHotKeys
 	inSample
 	inRestoreTable
+	inWhy
+	inWhyNot
 )
 
 // A target is where options store their values. A field that the statement does not
@@ -98,7 +100,7 @@ func init() {
 		{name: "keys", value: "K,K,..", in: inCopy | inDiff | inAggregate | inChange | inExport | inScan | inSample | inCount | inHistogram, parse: (*parser).keysOption},
 		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inCopy | inDiff | inAggregate | inChange | inExport | inScan | inSample | inCount | inHistogram, parse: (*parser).regexOption},
 		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inDiff | inExport | inGet | inScan | inSample | inCount, parse: func(p *parser, to *target) { to.read.Columns = p.columnList() }},
-		{name: "where", in: inCopy | inAggregate | inChange | inExport | inScan | inSample | inCount | inHistogram, parse: (*parser).whereOption},
+		{name: "where", in: inWhyNot | inCopy | inAggregate | inChange | inExport | inScan | inSample | inCount | inHistogram, parse: (*parser).whereOption},
 		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inCopy | inDiff | inExport | inGet | inScan | inSample | inCount | inHistogram, parse: (*parser).versionsOption},
 		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan | inSample, parse: func(p *parser, to *target) { to.read.CellsPerRow = p.number("a number", 1) }},
 		{name: "cells", in: inCount, parse: func(p *parser, to *target) { *to.cells = p.flag() }},
@@ -125,7 +127,7 @@ func init() {
 		{name: "include-stats", value: "full", in: inGet | inScan, parse: func(p *parser, to *target) { _, to.read.Stats = p.text("full"), true }, foreign: true},
 		{name: "all_metrics", in: inScan, parse: func(p *parser, to *target) { to.read.Stats = p.flag() }, foreign: true},
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
-		{name: "as", value: strings.Join(Formats, "|"), in: inDiff | inWatch | inHotKeys | inAggregate | inGet | inScan | inSample | inHistogram | inSparkline, parse: (*parser).formatOption},
+		{name: "as", value: strings.Join(Formats, "|"), in: inWhy | inDiff | inWatch | inHotKeys | inAggregate | inGet | inScan | inSample | inHistogram | inSparkline, parse: (*parser).formatOption},
 		{name: "into", in: inGet | inScan | inSample, parse: (*parser).intoOption},
 		{name: "group", in: inAggregate, parse: (*parser).groupOption},
 		{name: "top", in: inAggregate, parse: (*parser).topOption},

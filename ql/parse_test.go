@@ -160,7 +160,7 @@ func bare(v reflect.Value) {
 // statementForms holds every form of statement that there is.
 var statementForms = []string{
 	`count t approx cells prefix=a`, `count t stats`, `scan t into 'a.csv' overwrite as tsv`, `get t k into "b\x00"`, `compact t start=a end=b`, `scan 't', {FILTER => "(RowFilter(=, 'regexstring:a') AND ColumnRangeFilter('a',true,'b',false)) && PageFilter(2)", COLUMNS => ['f']}`, `scan t filter="SingleColumnValueFilter('f','q',>=,'binary:it''s',true,true)"`,
-	`histogram t a:b bins=5 prefix=x where a:c exists versions=all as csv`, `histogram t keys depth=2 separator=: bins=1 after=k limit=5`, `sparkline t k a:b points=9 since=2024-01-01`, `stats`, `stats t as json`,
+	`histogram t a:b bins=5 prefix=x where a:c exists versions=all as csv`, `histogram t keys depth=2 separator=: bins=1 after=k limit=5`, `sparkline t k a:b points=9 since=2024-01-01`, `why t k`, `why t k a:b,c,d:* as csv`, `why t (1,"a") where a:b == 1 and (a:c exists or not key like 'k%') as jsonl`, `stats`, `stats t as json`,
 	`scan t page="" limit=3`, `scan t page=AXK where a:b == 1 && a:c != 2`, `tables regex=/a.*/`, `alter table t put family f versions=2 ttl=1h drop=both`,
 	`create table t retention=lazy`, `explain histogram t keys`, `describe t`, `compact t`, `flush t`, `truncate t yes`, `drop table t yes`, `alter table t add family f`, `alter table t drop family f yes`, `abort`, `commit`, `help get`, `quit`, `tables`,
 	`createtable t families=f:maxversions=1,g:intsum splits=a,b`, `createtable "t" "families=f:maxage=1d||maxversions=2"`, `setgcpolicy t f (maxage=1d && maxversions=2) force`, `setgcpolicy t f never`, `createfamily t f:maxage=1h`, `cbt lookup t k columns=a:.* app-profile=x`, `deletecolumn t k f q`,

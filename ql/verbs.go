@@ -36,7 +36,7 @@ var (
 
 func init() {
 	verbs = []verb{
-		getVerb, scanVerb, sampleVerb, selectVerb, countVerb, aggregateVerb, histogramVerb, sparklineVerb, statsVerb, callsVerb, hotVerb,
+		getVerb, scanVerb, sampleVerb, selectVerb, countVerb, aggregateVerb, histogramVerb, sparklineVerb, whyVerb, statsVerb, callsVerb, hotVerb,
 		putVerb, deleteVerb, addVerb, incrVerb, appendVerb, casVerb,
 		beginVerb, commitVerb, abortVerb, createVerb, alterVerb, dropVerb,
 		undeleteVerb, deletedVerb, purgeVerb, truncateVerb, copyVerb, diffVerb, watchVerb, tablesVerb, viewsVerb, describeVerb, directoriesVerb, lsVerb, mkdirVerb, mvVerb, rmVerb,

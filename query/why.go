@@ -346,12 +346,17 @@ func (w *whyNote) dropOldest() {
 // one that was seen may be later than the stored versions.
 func (w *whyNote) conclude(seen uint64, t *catalog.Table) {
 	stored := len(w.Versions)
+	same := make([]int, stored) // places in logged, from 1
+	for i := range w.logged {
+		at, ok := w.stored[w.logged[i].place()]
+		if ok && (same[at] == 0 || w.logged[i].fits(seen) >= w.logged[same[at]-1].fits(seen)) {
+			same[at] = i + 1
+			w.Versions[at].Written = w.logged[i].Written
+		}
+	}
 	for i := range w.logged {
 		v := &w.logged[i]
-		if at, ok := w.stored[v.place()]; ok && (v.Ended.Position == 0 || v.Ended.Position > seen) {
-			if was := &w.Versions[at].Written; v.Written.Position <= seen || was.Position == 0 {
-				*was = v.Written
-			}
+		if at, ok := w.stored[v.place()]; ok && same[at] == i+1 {
 			continue
 		}
 		if v.Written.Position > seen || w.cut && comparePlaces(v, &w.Versions[stored-1]) > 0 {
@@ -373,6 +378,19 @@ func (w *whyNote) conclude(seen uint64, t *catalog.Table) {
 	if n := len(w.Deletes) - MaxWhy; n > 0 {
 		w.Deletes, w.More = w.Deletes[n:], true
 	}
+}
+
+// fits says how well a version of the log fits the one that was stored when the commits up to
+// one were seen. It was there then, or came later, or it was hidden already when it was
+// deleted: such a delete need not remove it.
+func (v *WhyVersion) fits(seen uint64) int {
+	switch {
+	case v.Written.Position <= seen && (v.Ended.Position == 0 || v.Ended.Position > seen):
+		return 3
+	case v.Written.Position > seen:
+		return 2
+	}
+	return 1
 }
 
 func comparePlaces(a, b *WhyVersion) int {

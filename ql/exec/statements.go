@@ -58,6 +58,7 @@ var statements = byType(
 	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen, reads: true},
 	entry[*ql.Aggregate]{run: (*Runner).aggregate, inBatch: unseen, reads: true},
 	entry[*ql.Sparkline]{run: (*Runner).sparkline, inBatch: unseen, reads: true},
+	entry[*ql.Why]{run: (*Runner).why, inBatch: unseen, served: true, reads: true},
 	entry[*ql.Explain]{run: (*Runner).explain, inBatch: allowed, served: true, reads: true},
 	entry[*ql.Analyze]{run: (*Runner).analyze, inBatch: unseen, served: true, reads: true},
 	entry[*ql.Stats]{run: (*Runner).stats, inBatch: allowed, served: true, reads: true},

@@ -119,7 +119,7 @@ func (h *whyHistory) disagrees(id cellID, l life, v *query.WhyVersion) string {
 			return "it is gone"
 		}
 	case query.WhyHidden:
-		if !l.dropped || l.replaced || l.deleted || !v.Rule.Drops(v.Newer+1, time.Duration(h.model.now-id.ts)*time.Microsecond) {
+		if !l.dropped || l.replaced || !v.Rule.Drops(v.Newer+1, time.Duration(h.model.now-id.ts)*time.Microsecond) {
 			return "no rule drops it"
 		}
 	case query.WhyReplaced:

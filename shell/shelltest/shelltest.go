@@ -55,7 +55,7 @@ func Run(t testing.TB, o shell.Options, script string) (out, errs string, err er
 // engine.
 var (
 	effortText = regexp.MustCompile(`(?m)(^time\W+|^seeks\W+|looked at\W+)\w.*$`)
-	effortJSON = regexp.MustCompile(`("(?:micros|seeks|rows_scanned|tombstones|cells_scanned|bytes_scanned)":)\d+`)
+	effortJSON = regexp.MustCompile(`("(?:micros|seeks|rows_scanned|tombstones|cells_scanned|bytes_scanned|(?:ended|written)_position)":)\d+`)
 )
 
 // Transcript runs a script, and returns its output as a person sees it.

@@ -162,6 +162,11 @@ func tablesOf(st ql.Statement) []tableName {
 			return nil
 		}
 		return named(access.Read, &st.Table)
+	case *ql.Why:
+		if len(st.Where) > 0 {
+			return named(access.Read, &st.Table)
+		}
+		return named(access.Admin, &st.Table) // it shows what was deleted
 	case *ql.Compact:
 		return named(access.Admin, &st.Table)
 	case *ql.Flush:
