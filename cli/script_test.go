@@ -100,7 +100,7 @@ func runBothWays(t *testing.T, ts *testscript.TestScript, args []string) {
 		statements = append(statements, "-f", ts.MkAbs(file))
 	}
 	times := regexp.MustCompile(` *(?:\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[\d.]+(ms|µs|us|s)\b|-{20,}|TIMESTAMP|\b0 {15,}) *`) // with the widths of columns of times, which end before zeros
-	changing := regexp.MustCompile(` \([\d,]+ (rows|lines)/s\)|"ts":\d+|page=[\w-]{12,}`)
+	changing := regexp.MustCompile(` \([\d,]+ (rows|lines)/s\)|"(ts|written|ended)(_position)?":\d+|page=[\w-]{12,}`)
 	on := func(args ...string) (string, int) {
 		var out, errs strings.Builder
 		code := run(append(args, statements...), strings.NewReader(""), &out, &errs, noEnv)

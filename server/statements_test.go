@@ -43,6 +43,7 @@ func TestStatementsAskForRights(t *testing.T) {
 	}
 	for text, needs := range map[string]server.Right{
 		"explain scan mine": server.Read, "analyze count mine": server.Read, "count mine approx": server.Read, "stats mine": server.Read,
+		"why mine k": server.Admin, "why mine k f:q": server.Admin, "why mine k where f:q exists": server.Read,
 		"gc mine": server.Admin, "gc mine dry-run": server.Admin, "compact mine": server.Admin, "flush mine": server.Admin,
 		"directories": server.Read, "ls a": server.Read, "mkdir a": server.Write, "mv a b": server.Write, "rm a with mine yes": server.Write,
 		"queues": server.Read, "peek a": server.Read, "dead": server.Read, "item a x": server.Read, "schedules": server.Read,

@@ -37,7 +37,7 @@ func (r *Runner) why(ctx context.Context, st *ql.Why) (Result, error) {
 		return nil, err
 	}
 	l := whyListing(why)
-	l.Format, l.Notes = st.Format, whyNotes(t, why)
+	l.Format, l.Notes = st.Format, whyNotes(why)
 	if len(why.Versions) == 0 {
 		more, err := r.elsewhere(ctx, t, st)
 		if err != nil {
@@ -187,7 +187,7 @@ func deletedColumn(by *write.Change) any {
 }
 
 // whyNotes say how far back the log goes, and what is missing.
-func whyNotes(t schema.Table, why *query.Why) (notes []string) {
+func whyNotes(why *query.Why) (notes []string) {
 	if n := len(why.Versions); n == 0 {
 		notes = append(notes, "no version is known")
 	} else {
@@ -197,7 +197,7 @@ func whyNotes(t schema.Table, why *query.Why) (notes []string) {
 	case why.LogErr == nil:
 		notes = append(notes, "the log of changes begins at "+lex.FormatTimestamp(why.LogBegins, nil)+"; what ended before is not known")
 	case errors.Is(why.LogErr, query.ErrNoChangeStream):
-		notes = append(notes, fmt.Sprintf("table %s has no change stream: what is no longer stored is not known; alter table %[1]s set change_stream=7d logs changes from then on", lex.QuoteName(t.Name)))
+		notes = append(notes, "the table has no change stream (alter table .. set change_stream=7d): what is no longer stored is not known")
 	default:
 		notes = append(notes, "what is no longer stored is not known: "+why.LogErr.Error())
 	}
