@@ -57,7 +57,7 @@ var functions = template.FuncMap{
 	"ago":    func(ts cells.Timestamp) string { return ago(ts, time.Now()) },
 	"table":  func(table, page string, pairs ...string) string { return address(table, page, pairs...) },
 	"column": columnAddress, "method": methodName, "asset": asset,
-	"statement": statementOf, "deleteRow": rowPage.deletion, "first": func(p rowsPage) string { return p.address("") },
+	"statement": statementOf, "deleteRow": rowPage.deletion, "why": cellPage.why, "first": func(p rowsPage) string { return p.address("") },
 	"amount": unit.amount, "period": period, "periods": func() []int { return heatHours },
 	"began": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 	"took":  func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() },

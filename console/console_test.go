@@ -280,6 +280,13 @@ func TestTheHistoryOfACell(t *testing.T) {
 	for i := range 120 {
 		at.set("fleet", "plane#1", "meta", "log", cells.Timestamp(i+1), cells.String(fmt.Sprint("line ", i)))
 	}
+	// The page leads to the statement that says what became of the others.
+	statement, _, _ := strings.Cut(text[strings.Index(text, `<a href="/query?q=why`)+len(`<a href="/query?q=`):], `"`)
+	if statement, err := url.QueryUnescape(html.UnescapeString(statement)); err != nil || statement != "why fleet plane#1 loc:alt" {
+		t.Errorf("%q, %v", statement, err)
+	} else if text := at.run(statement); strings.Contains(text, `role="alert"`) || !strings.Contains(text, "2 newer versions; versions=3 shows it") || !strings.Contains(text, ">3 versions<") {
+		t.Errorf("%s: %s", statement, text)
+	}
 	versions := 0
 	pages := at.walk("/tables/fleet/cell?key=plane%231&family=meta&qualifier=log", func(text string) { versions += strings.Count(text, "<p><time") })
 	if versions != 120 || pages != 3 {

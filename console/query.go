@@ -32,6 +32,7 @@ type result struct {
 	Grid     *grid          // of a table's rows
 	Columns  []string       // of Lines
 	Lines    [][]resultCell // of a query or a listing
+	Notes    []string       // below a listing
 	Plan     *planNode
 	Text     string   // of other results
 	Copies   []copied // the statement in other languages
@@ -99,7 +100,7 @@ func (v *visit) run(text string) (*result, error) {
 		for _, line := range found.Lines {
 			res.addLine(line)
 		}
-		res.Columns = found.Columns
+		res.Columns, res.Notes = found.Columns, found.Notes
 		return res, nil
 	case *exec.Queried:
 		if err := res.addQueried(found); err != nil || !isExplain(text) {

@@ -237,6 +237,11 @@ func (p cellPage) deletion() string {
 	return ql.Print(&ql.Delete{Table: ql.Name{Text: p.Table.Name}, Key: p.Key, Columns: []ql.DeleteColumn{column}})
 }
 
+// why is the statement that says which versions are hidden or gone, and why.
+func (p cellPage) why() string {
+	return ql.Print(&ql.Why{Table: ql.Name{Text: p.Table.Name}, Key: p.Key, Columns: []ql.Column{{Family: p.Family, Qualifier: p.Qualifier}}})
+}
+
 // A version is a cell of a history.
 type version struct {
 	Family, Qualifier string

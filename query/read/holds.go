@@ -64,7 +64,7 @@ type Verdict int8
 
 const (
 	No      Verdict = iota - 1 // it is false
-	Unknown                    // it is neither true nor false, for want of a cell
+	Unknown                    // it is neither, since there is no cell
 	Yes                        // it is true
 )
 
