@@ -14,7 +14,8 @@ var whyVerb = verb{
 	},
 }
 
-// Why explains what is visible of a row, or which parts of a condition hold for it.
+// Why explains why versions of a row are visible or not, or which parts of a condition hold
+// for it.
 type Why struct {
 	Node
 	Table   Name

@@ -41,13 +41,13 @@ type Why struct {
 	LogErr    error
 }
 
-// A WhyVersion is a version of a column, and what became of it.
+// A WhyVersion is a version of a column, and its fate.
 type WhyVersion struct {
 	Family, Qualifier string
 	Timestamp         cells.Timestamp
 	// Value is the value, or the beginning of one of text or bytes that has more than
 	// [MaxWhyValue] bytes; Size is the number of bytes of all of it. A version of an
-	// aggregate that is no longer stored has what was added last.
+	// aggregate that is no longer stored holds the last number that was added.
 	Value cells.Value
 	Size  int
 	State WhyState
@@ -58,7 +58,7 @@ type WhyVersion struct {
 	Rule schema.Limit
 	// Written is the commit that wrote the version; it is zero if the log does not have it.
 	Written WhyCommit
-	// Ended is what ended the version, with [WhyDeleted] and [WhyReplaced].
+	// Ended is the commit that ended the version, with [WhyDeleted] and [WhyReplaced].
 	Ended WhyEnd
 }
 
@@ -81,7 +81,7 @@ type WhyEnd struct {
 	Collected bool
 }
 
-// A WhyState is what became of a version.
+// A WhyState is the fate of a version.
 type WhyState uint8
 
 const (
@@ -326,7 +326,7 @@ func (w *whyNote) addDelete(by WhyEnd) {
 	w.take(whyBytes)
 }
 
-// dropOldest keeps what came from the log within bounds.
+// dropOldest keeps the versions and deletes of the log within bounds.
 func (w *whyNote) dropOldest() {
 	if len(w.Deletes) > 2*MaxWhy {
 		w.Deletes, w.More = slices.Delete(w.Deletes, 0, MaxWhy), true

@@ -112,7 +112,7 @@ func whyValue(v cells.Value, size int) any {
 	return v
 }
 
-// reason says what hid or ended a version; nil if it is the newest that is visible.
+// reason is why a version is hidden or gone; nil if it is the newest that is visible.
 func reason(v *query.WhyVersion) any {
 	switch v.State {
 	case query.WhyOlder:
@@ -155,7 +155,7 @@ func dropped(v *query.WhyVersion) string {
 	return strings.Join(parts, ", and ")
 }
 
-// deletion says what was deleted.
+// deletion names the deleted part of the row.
 func deletion(d *query.WhyEnd) string {
 	switch by := &d.By; {
 	case d.Collected:
@@ -175,7 +175,7 @@ func deletion(d *query.WhyEnd) string {
 	}
 }
 
-// deletedColumn is what a delete names.
+// deletedColumn is the column, or the columns, of a delete.
 func deletedColumn(by *write.Change) any {
 	switch by.Kind {
 	case write.DeleteRowChange:
@@ -186,7 +186,7 @@ func deletedColumn(by *write.Change) any {
 	return lex.QuoteColumn(by.Family, by.Qualifier)
 }
 
-// whyNotes say how far back the log goes, and what is missing.
+// whyNotes say how far back the log goes, and why versions may be missing.
 func whyNotes(why *query.Why) (notes []string) {
 	if n := len(why.Versions); n == 0 {
 		notes = append(notes, "no version is known")
@@ -197,7 +197,7 @@ func whyNotes(why *query.Why) (notes []string) {
 	case why.LogErr == nil:
 		notes = append(notes, "the log of changes begins at "+lex.FormatTimestamp(why.LogBegins, nil)+"; what ended before is not known")
 	case errors.Is(why.LogErr, query.ErrNoChangeStream):
-		notes = append(notes, "the table has no change stream (alter table .. set change_stream=7d): what is no longer stored is not known")
+		notes = append(notes, "without a change stream, what is no longer stored is not known")
 	default:
 		notes = append(notes, "what is no longer stored is not known: "+why.LogErr.Error())
 	}
@@ -268,10 +268,8 @@ func (r *Runner) whyNot(ctx context.Context, t schema.Table, st *ql.Why) (Result
 		return nil, err
 	}
 	l := &Listing{Columns: []string{"part", "is", "value", "other"}, Format: st.Format}
-	absent := false
 	for i := range not.Parts {
 		p := &not.Parts[i]
-		absent = absent || p.Verdict == read.Unknown
 		l.Lines = append(l.Lines, []any{strings.Repeat("  ", p.Depth) + p.Condition.String(), p.Verdict.String(), judgedValue(p.Condition.On, p.Value), judgedValue(p.Condition.On, p.Other)})
 	}
 	switch {
@@ -282,13 +280,10 @@ func (r *Runner) whyNot(ctx context.Context, t schema.Table, st *ql.Why) (Result
 	default:
 		l.Notes = append(l.Notes, "the condition leaves the row out")
 	}
-	if absent {
-		l.Notes = append(l.Notes, "without where, why shows what became of a cell")
-	}
 	return l, nil
 }
 
-// judgedValue is what a condition judged. A key of text is text.
+// judgedValue is the value that a condition judged. A key of text is text.
 func judgedValue(on read.Subject, v cells.Value) any {
 	if n, ok := v.AsI64(); ok && on == read.OnTime {
 		return cells.Timestamp(n)

@@ -21,7 +21,7 @@ type whyHistory struct {
 	events []event
 }
 
-// A life is one value of a cell: what it was, and in the naive model what ended it first.
+// A life is one value of a cell, and how it ended in the naive model.
 type life struct {
 	value    cells.Value
 	dropped  bool // by a rule, while nothing else had ended it
@@ -155,7 +155,7 @@ func (h *whyHistory) step(t *rapid.T) {
 
 // Whys drives a database through random histories, and asks on the way why the cells of a
 // row are visible or not: exactly those that the model has are visible, and of each other
-// one the model knows that what hid it or ended it did so. With a change stream no value
+// one the model knows that it was hidden or ended in this way. With a change stream no value
 // that was ever written is missing.
 func Whys(t *testing.T, places func() Place) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -84,8 +84,8 @@ type Part struct {
 	Condition Condition
 	Depth     int // 0: the whole condition; its terms have 1, and so on
 	Verdict   Verdict
-	// Value is what was judged, and Other what it was compared with if that is another
-	// column's. They are zero if there is no such cell, and for All, Any and Negate.
+	// Value is the value that was judged, and Other the one of another column, if it was
+	// compared with one. They are zero if there is no such cell, and for All, Any and Negate.
 	Value, Other cells.Value
 }
 
