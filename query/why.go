@@ -140,14 +140,20 @@ func (t *Table) why(ctx context.Context, key string, columns []read.ColumnSpec) 
 	default:
 		return nil, err
 	}
-	// The log is read up to its end, then the row, then the rest of the log: commits of the
-	// first part are in the row, and all that are in the row are in one of the parts.
+	// The log is read up to its end, then the row, then the log up to the commits that are
+	// under way by then: commits of the first part are in the row, and all that are in the
+	// row are in one of the parts.
 	if err := w.readLog(ctx, log); err != nil {
 		return nil, err
 	}
 	seen := w.last
 	if err := stored.Each(ctx, w.addStored); err != nil || w.err != nil {
 		return nil, cmp.Or(err, w.err)
+	}
+	if log != nil {
+		if err := log.Finish(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.readLog(ctx, log); err != nil {
 		return nil, err

@@ -114,6 +114,23 @@ func (r *Reader) oldest(s *catalog.Stream) cells.Timestamp {
 // Begins is the time from which on no change is missing, of a reading of all that is kept.
 func (r *Reader) Begins() cells.Timestamp { return r.begins }
 
+// Finish makes a reading of all that is kept end after the commits that are under way: a
+// snapshot may show them before the log does. In a store that is behind it ends with the
+// log.
+func (r *Reader) Finish(ctx context.Context) (err error) {
+	var next cells.Timestamp
+	switch {
+	case r.from.Behind != nil:
+		return nil
+	case r.from.Shared != nil:
+		next, err = r.from.low(ctx)
+	default:
+		next = r.from.Clock.Pass()
+	}
+	r.spec.Kept, r.spec.HasUntil, r.spec.Until = false, true, next-1
+	return err
+}
+
 func stamp(t cells.Timestamp) string { return t.Time().UTC().Format(time.RFC3339Nano) }
 
 // find is a position such that all commits made at a time or later are after it.
