@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 
@@ -26,6 +27,9 @@ type FrameBound struct {
 
 // moves reports whether the frame of a later row may start later.
 func (f *Frame) moves() bool { return f.Start.Kind != parse.UnboundedPreceding }
+
+// reaches reports whether a bound is as far away as values say.
+func (f *Frame) reaches() bool { return !f.Rows && (f.Start.By != nil || f.End.By != nil) }
 
 // A frame is the frame of one row after another in a partition.
 type frame struct {
@@ -116,29 +120,31 @@ func (f *frame) bound(i int, kind parse.BoundKind, to *reach, last bool) (int, e
 	if err != nil || i > start { // its peers have the same frame
 		return to.at, err
 	}
-	own := f.p.peers.first.by[f.p.from]
+	own := f.p.peers.by
 	if own == nil || value.IsNaN(own) { // only peers are near
 		if to.at = start; last {
 			to.at = end
 		}
 		return to.at, nil
 	}
-	order := f.p.order[0]
 	for ; to.at < f.p.n; to.at++ {
 		if to.at%rowsBetween == 0 && f.p.x.ctx.Err() != nil {
 			return 0, f.p.x.ctx.Err()
 		}
-		row, err := to.rows.row(to.at)
+		key, err := to.rows.value(to.at, f.p.by)
 		if err != nil {
 			return 0, err
 		}
-		key := row.by[f.p.from]
 		c := 0
 		if key == nil || value.IsNaN(key) {
-			c = compareNulls(key, own, order)
+			r, err := to.rows.row(to.at)
+			if err != nil {
+				return 0, err
+			}
+			c = bytes.Compare(r.key, f.p.peers.key)
 		} else {
-			c = compareAway(key, own, to.by, (kind == parse.Preceding) != order.Desc)
-			if order.Desc {
+			c = compareAway(key, own, to.by, (kind == parse.Preceding) != f.p.desc)
+			if f.p.desc {
 				c = -c
 			}
 		}

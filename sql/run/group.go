@@ -82,6 +82,7 @@ type groupTable struct {
 	order []*group
 	key   []byte // of the last tuple
 	vals  []any
+	row   []byte  // the last one for the file
 	room  int     // bytes of memory, beyond which tuples go to a file; math.MaxInt: never
 	disk  *sorter // of the tuples that are not in memory; nil: all are
 	fixed bool    // no group takes more memory when it gets a tuple

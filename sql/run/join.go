@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
@@ -48,6 +49,7 @@ type joining struct {
 	enough bool
 	pairs  int
 	key    []byte
+	row    []byte      // the last one for a file
 	disk   *[2]*sorter // the rows of both sides; nil: one side fits into memory
 }
 
@@ -345,7 +347,10 @@ func (s *joining) toDisk(right bool, values []any) error {
 	case err != nil:
 		return err
 	case ok:
-		return s.sorter(right).put(sortRow{by: []any{string(s.key)}, values: value.CloneAll(values)})
+		if s.row, err = appendValues(s.row[:0], values); err != nil {
+			return err
+		}
+		return s.sorter(right).put(s.key, 0, s.row)
 	case s.keeps(right):
 		return s.alone(right, values)
 	}
@@ -370,67 +375,78 @@ func (s *joining) close() {
 func (s *joining) merge() error {
 	next, stop := iter.Pull2(s.disk[1].sorted())
 	defer stop()
-	row, err, more := next()
+	right, err, more := next()
 	if err != nil {
 		return err
 	}
 	group := &heldRows{x: s.x}
-	key := ""
-	for left, failed := range s.disk[0].sorted() {
-		if failed != nil {
-			return failed
+	var key []byte
+	for left, err := range s.disk[0].sorted() {
+		if err != nil {
+			return err
 		}
-		of := left.by[0].(string)
-		for of > key || key == "" {
+		for key == nil || bytes.Compare(left.key, key) > 0 {
 			if err := s.rest(group, true); err != nil {
 				return err
 			}
 			group.clear()
 			if !more {
-				key = of
+				key = append(key[:0], left.key...)
 				break
 			}
-			for key = row.by[0].(string); more && err == nil && row.by[0].(string) == key; row, err, more = next() {
-				size := value.Size(value.Struct(row.values)) + 100
+			for key = append(key[:0], right.key...); more && bytes.Equal(right.key, key); {
+				values, err := right.decode(nil, math.MaxInt)
+				if err != nil {
+					return err
+				}
+				size := value.Size(value.Struct(values)) + 100
 				if err := s.x.hold(size); err != nil {
 					return err
 				}
 				group.held += size
-				group.add([]byte(key), true, row.values)
-			}
-			if err != nil {
-				return err
+				group.add(key, true, values)
+				if right, err, more = next(); err != nil {
+					return err
+				}
 			}
 		}
-		if err := s.probe(group, true, left.values); err != nil {
+		values, err := left.decode(nil, math.MaxInt)
+		if err != nil {
+			return err
+		}
+		if err := s.probe(group, true, values); err != nil {
 			return err
 		}
 	}
 	if err := s.rest(group, true); err != nil || !s.keeps(true) {
 		return err
 	}
-	for ; more; row, err, more = next() {
+	for ; more; right, err, more = next() {
 		if err != nil {
 			return err
 		}
-		if err := s.alone(true, row.values); err != nil {
+		values, err := right.decode(nil, math.MaxInt)
+		if err != nil {
+			return err
+		}
+		if err := s.alone(true, values); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sorted are the sorted rows. An error is the last element.
-func (s *sorter) sorted() iter.Seq2[sortRow, error] {
-	return func(yield func(sortRow, error) bool) {
-		err := s.each(func(row sortRow) error {
-			if !yield(row, nil) {
+// sorted are the sorted rows, each valid until the next. An error is the last element.
+func (s *sorter) sorted() iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		err := s.each(func(r row) error {
+			if !yield(r, nil) {
 				return errStopped
 			}
 			return nil
 		})
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(sortRow{}, err)
+			yield(row{}, err)
 		}
 	}
 }

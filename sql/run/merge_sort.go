@@ -8,15 +8,14 @@ import (
 // sortedAtOnce are rows that are sorted between two looks at the context.
 const sortedAtOnce = 512
 
-// sortRows sorts rows, and keeps the order of equal ones. It stops when the context ends, and
-// then the rows are in any order. The merges have room of their own, which makes them faster than
-// those of slices.SortStableFunc, whose sort also cannot be stopped.
+// sortRows sorts rows by a comparison that tells all of them apart. It stops when the context
+// ends, and then the rows are in any order; slices.SortFunc cannot be stopped.
 func sortRows[T any](ctx context.Context, rows []T, compare func(a, b T) int) {
 	for chunk := range slices.Chunk(rows, sortedAtOnce) {
 		if ctx.Err() != nil {
 			return
 		}
-		slices.SortStableFunc(chunk, compare)
+		slices.SortFunc(chunk, compare)
 	}
 	if len(rows) <= sortedAtOnce {
 		return

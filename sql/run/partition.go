@@ -1,22 +1,25 @@
 package run
 
-import "github.com/smolwc/smolwc/sql/parse"
+import "bytes"
 
 // A partition is sorted rows, in memory or in a file.
 type partition struct {
-	x     *execution
-	rows  []sortRow // all, or the last ones, which are not in the file yet
-	n     int
-	held  int
-	disk  *spill        // nil: all rows are in memory
-	order []parse.Order // of the expressions of ORDER BY
-	from  int           // where these begin in a row
-	peers peers
+	x       *execution
+	of      *packedRows
+	rows    []packedRow // of these: all, or the last ones, which are not in the file yet
+	n       int
+	held    int
+	disk    *spill // nil: all rows are in memory
+	ordered bool   // by ORDER BY
+	by      int    // the number of the value of its only expression; -1: no frame needs it
+	desc    bool   // by that expression
+	peers   peers
 }
 
 // put adds a row. Beyond room bytes, rows go to a file.
-func (p *partition) put(row sortRow, room int) error {
-	size := row.size()
+func (p *partition) put(r row, room int) error {
+	packed := appendRow(nil, r.key, len(r.partition), r.values)
+	size := len(packed) + packedMemory
 	if p.disk != nil {
 		room = 1 << 20
 	}
@@ -36,9 +39,13 @@ func (p *partition) put(row sortRow, room int) error {
 			return failed
 		}
 	}
+	if p.of == nil {
+		p.of = &packedRows{}
+	}
 	p.held += size
 	p.n++
-	p.rows = append(p.rows, row)
+	p.of.add(packed)
+	p.rows = p.of.rows
 	return nil
 }
 
@@ -48,11 +55,11 @@ func (p *partition) toDisk() (err error) {
 			return err
 		}
 	}
-	if err := p.disk.write(p.rows); err != nil {
+	if err := p.disk.write(p.of, p.rows); err != nil {
 		return err
 	}
 	p.x.release(p.held)
-	p.rows, p.held = nil, 0
+	p.of, p.rows, p.held = nil, nil, 0
 	return nil
 }
 
@@ -69,55 +76,63 @@ func (p *partition) close() {
 		p.disk.close()
 	}
 	p.x.release(p.held)
-	p.rows, p.held = nil, 0
-}
-
-// compare orders two rows by ORDER BY; peers are equal.
-func (p *partition) compare(a, b sortRow) int {
-	for i, o := range p.order {
-		if c := compareNulls(a.by[p.from+i], b.by[p.from+i], o); c != 0 {
-			return c
-		}
-	}
-	return 0
+	p.of, p.rows, p.held = nil, nil, 0
 }
 
 // A cursor reads the rows of a partition in their order.
 type cursor struct {
-	p    *partition
-	next int
-	run  *run
+	p      *partition
+	next   int
+	run    *run
+	at     int // the row whose values these are, counted from 1
+	values []any
 }
 
 func (p *partition) cursor() *cursor { return &cursor{p: p} }
 
 // row is row number i, which must not be before the last one.
-func (c *cursor) row(i int) (sortRow, error) {
+func (c *cursor) row(i int) (row, error) {
 	if c.p.disk == nil {
-		return c.p.rows[i], nil
+		return c.p.of.of(c.p.rows[i]), nil
 	}
 	if c.run == nil {
 		if err := c.p.x.hold(runBuffer); err != nil {
-			return sortRow{}, err
+			return row{}, err
 		}
 		c.run = c.p.disk.whole()
 	}
 	for ; c.next <= i; c.next++ {
 		if c.next%rowsBetween == 0 && c.p.x.ctx.Err() != nil {
-			return sortRow{}, c.p.x.ctx.Err()
+			return row{}, c.p.x.ctx.Err()
 		}
 		if err := c.run.next(); err != nil {
-			return sortRow{}, diskError(err)
+			return row{}, diskError(err)
 		}
 	}
 	return c.run.row, nil
+}
+
+// value is the value of a number of row i, which must not be before the last one.
+func (c *cursor) value(i, number int) (any, error) {
+	if c.at != i+1 || number >= len(c.values) {
+		r, err := c.row(i)
+		if err != nil {
+			return nil, err
+		}
+		if c.values, err = r.decode(c.values[:0], number+1); err != nil {
+			return nil, err
+		}
+		c.at = i + 1
+	}
+	return c.values[number], nil
 }
 
 // peers are the rows that ORDER BY does not tell from the row that was asked for last.
 type peers struct {
 	start, end int
 	number     int // of such groups up to this one
-	first      sortRow
+	key        []byte
+	by         any // the value of the only expression, if a frame needs it
 	ahead      *cursor
 }
 
@@ -129,22 +144,29 @@ func (p *partition) peersOf(i int) (start, end int, err error) {
 	}
 	for i >= s.end {
 		s.number++
-		if s.start = s.end; len(p.order) == 0 {
+		if s.start = s.end; !p.ordered {
 			s.end = p.n
 			break
 		}
-		if s.first, err = s.ahead.row(s.start); err != nil {
+		first, err := s.ahead.row(s.start)
+		if err != nil {
 			return 0, 0, err
+		}
+		s.key = append(s.key[:0], first.key...)
+		if p.by >= 0 {
+			if s.by, err = s.ahead.value(s.start, p.by); err != nil {
+				return 0, 0, err
+			}
 		}
 		for s.end++; s.end < p.n; s.end++ {
 			if s.end%rowsBetween == 0 && p.x.ctx.Err() != nil {
 				return 0, 0, p.x.ctx.Err()
 			}
-			row, err := s.ahead.row(s.end)
+			r, err := s.ahead.row(s.end)
 			if err != nil {
 				return 0, 0, err
 			}
-			if p.compare(s.first, row) != 0 {
+			if !bytes.Equal(s.key, r.key) {
 				break
 			}
 		}

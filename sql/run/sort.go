@@ -1,9 +1,7 @@
 package run
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/smolwc/smolwc/sql/parse"
@@ -25,58 +23,102 @@ func Sort(by []Eval, order []parse.Order, columns []Eval, limit, offset Eval, in
 		if _, end, err := bounds(limit, offset, x.tuple(nil)); err == nil && limit != nil {
 			most = end
 		}
-		s := &sorter{x: x, order: order, most: most, room: room}
-		return sink{push: func(t *Tuple) error { return s.add(by, columns, t) }, end: func() error {
-			return s.all(next)
-		}}
+		s := &sorter{x: x, most: most, room: room}
+		var key, values []byte
+		push := func(t *Tuple) (err error) {
+			if err := s.trim(); err != nil {
+				return err
+			}
+			if key, err = sortKey(key[:0], by, order, t); err != nil {
+				return err
+			}
+			if values, err = appendAll(values[:0], columns, t); err != nil {
+				return err
+			}
+			return s.put(key, 0, values)
+		}
+		return sink{push: push, end: func() error { return s.all(next, len(columns)) }}
 	}}
 }
 
-// A sorter sorts rows in memory, and beyond a bound in a file. When only the first rows
-// are needed, it removes the others as it goes.
+// sortKey appends the key of a tuple in an order.
+func sortKey(dst []byte, by []Eval, order []parse.Order, t *Tuple) ([]byte, error) {
+	for i, eval := range by {
+		v, err := eval(t)
+		if err != nil {
+			return nil, err
+		}
+		dst = value.AppendSortKey(dst, v, order[i].Desc, order[i].NullsLast)
+	}
+	return dst, nil
+}
+
+// appendAll appends the values of expressions.
+func appendAll(dst []byte, all []Eval, t *Tuple) ([]byte, error) {
+	for _, eval := range all {
+		v, err := eval(t)
+		if err != nil {
+			return nil, err
+		}
+		if dst, err = value.Append(dst, v); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+// appendValues appends values.
+func appendValues(dst []byte, values []any) (_ []byte, err error) {
+	for _, v := range values {
+		if dst, err = value.Append(dst, v); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+// A sorter sorts rows by the bytes of their keys in memory, and beyond a bound in a file. Rows
+// with the same key keep their order. When only the first rows are needed, it removes the others
+// as it goes.
 type sorter struct {
 	x     *execution
 	of    *execution // whose stage writes the file; nil: it is x
-	order []parse.Order
 	most  uint64
-	rows  []sortRow
+	rows  packedRows
+	row   []byte // the last one
 	held  int
 	room  int    // bytes of memory, beyond which rows go to a file; math.MaxInt: never
 	spill *spill // nil: all rows are in memory
 }
 
-type sortRow struct{ by, values []any }
-
-func (s *sorter) add(by []Eval, all []Eval, t *Tuple) error {
-	keys, err := All(by, t)
-	if err != nil {
-		return err
+// trim removes rows that are not among the first.
+func (s *sorter) trim() error {
+	if s.most >= 1<<20 || uint64(len(s.rows.rows)) < 2*s.most+100 {
+		return nil
 	}
-	row := sortRow{by: keys}
-	if s.most < 1<<20 && uint64(len(s.rows)) >= 2*s.most+100 {
-		s.sort()
-		s.rows = slices.Delete(s.rows, int(s.most), len(s.rows))
-		s.x.hold(-s.held)
-		s.held = 0
-		for _, r := range s.rows {
-			s.held += r.size()
-		}
-		if err := s.x.hold(s.held); err != nil {
-			return err
-		}
+	s.sort()
+	s.x.release(s.held)
+	var first packedRows
+	s.held = 0
+	for _, of := range s.rows.rows[:s.most] {
+		row := s.rows.bytes(of)
+		s.held += len(row) + packedMemory
+		first.add(row)
 	}
-	values, err := All(all, t)
-	if err != nil {
-		return err
-	}
-	row.by, row.values = value.CloneAll(row.by), value.CloneAll(values)
-	return s.put(row)
+	s.rows = first
+	return s.x.hold(s.held)
 }
 
-// put takes a row that nothing else changes.
-func (s *sorter) put(row sortRow) error {
-	size := row.size()
-	if s.held > s.room-size && len(s.rows) > 0 {
+// put adds a row. The first bytes of the key may be those of a partition.
+func (s *sorter) put(key []byte, partition int, values []byte) error {
+	s.row = appendRow(s.row[:0], key, partition, values)
+	return s.add(s.row)
+}
+
+// add adds a row as unpack reads it.
+func (s *sorter) add(row []byte) error {
+	size := len(row) + packedMemory
+	if s.held > s.room-size && len(s.rows.rows) > 0 {
 		if err := s.toDisk(); err != nil {
 			return err
 		}
@@ -89,7 +131,7 @@ func (s *sorter) put(row sortRow) error {
 		}
 		err = s.x.hold(size)
 	}
-	s.rows = append(s.rows, row)
+	s.rows.add(row)
 	s.held += size
 	return err
 }
@@ -104,17 +146,16 @@ func (s *sorter) toDisk() (err error) {
 	before := s.spill.end
 	defer func() { s.written(s.spill.end - before) }()
 	s.sort()
-	rows := s.rows
+	rows := s.rows.rows
 	if s.most < uint64(len(rows)) {
 		rows = rows[:s.most]
 	}
 	if len(rows) > 0 { // LIMIT 0 leaves no row
-		if err := s.spill.write(rows); err != nil {
+		if err := s.spill.write(&s.rows, rows); err != nil {
 			return err
 		}
 	}
-	clear(s.rows)
-	s.rows = s.rows[:0]
+	s.rows.clear()
 	s.x.release(s.held)
 	s.held = 0
 	return nil
@@ -134,31 +175,37 @@ func (s *sorter) written(n int64) {
 	}
 }
 
-// all passes the sorted rows on.
-func (s *sorter) all(next sink) error {
-	err := s.each(func(row sortRow) error { return next.push(&Tuple{slots: row.values, call: s.x.call}) })
+// all passes the sorted rows on, which have as many values as columns says.
+func (s *sorter) all(next sink, columns int) error {
+	err := s.each(func(r row) error {
+		values, err := r.decode(make([]any, 0, columns), columns)
+		if err != nil {
+			return err
+		}
+		return next.push(s.x.tuple(values))
+	})
 	if err := ended(err); err != nil {
 		return err
 	}
 	return next.end()
 }
 
-// each calls f for the sorted rows, until it returns an error.
-func (s *sorter) each(f func(sortRow) error) error {
+// each calls f for the sorted rows, until it returns an error. Each row is valid until the next.
+func (s *sorter) each(f func(row) error) error {
 	if s.spill != nil {
-		if len(s.rows) > 0 {
+		if len(s.rows.rows) > 0 {
 			if err := s.toDisk(); err != nil {
 				return err
 			}
 		}
-		return s.spill.each(s.x, s.compare, f)
+		return s.spill.each(s.x, f)
 	}
 	s.sort()
-	for _, row := range s.rows {
+	for _, of := range s.rows.rows {
 		if err := s.x.ctx.Err(); err != nil {
 			return err
 		}
-		if err := f(row); err != nil {
+		if err := f(s.rows.of(of)); err != nil {
 			return err
 		}
 	}
@@ -168,47 +215,13 @@ func (s *sorter) each(f func(sortRow) error) error {
 // close gives the rows and the file back.
 func (s *sorter) close() {
 	s.x.release(s.held)
-	s.rows, s.held = nil, 0
+	s.rows.clear()
+	s.held = 0
 	if s.spill != nil {
 		s.spill.close()
 	}
 }
 
-func (r sortRow) size() int {
-	return value.Size(value.Struct(r.by)) + value.Size(value.Struct(r.values))
-}
-
-// sort keeps the order of equal rows, so that a result is the same each time. When the context
-// ends, it stops, and whatever takes the rows looks at the context too.
-func (s *sorter) sort() { sortRows(s.x.ctx, s.rows, s.compare) }
-
-func (s *sorter) compare(a, b sortRow) int {
-	for i, o := range s.order {
-		if c := compareNulls(a.by[i], b.by[i], o); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
-
-// compareNulls orders NULL, then NaN, then other values.
-func compareNulls(a, b any, o parse.Order) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case (a == nil) == o.NullsLast && (a == nil || b == nil):
-		return 1
-	case a == nil || b == nil:
-		return -1
-	}
-	x, ok := a.(int64)
-	y, both := b.(int64)
-	c := cmp.Compare(x, y) // value.Order looks at other types first
-	if !ok || !both {
-		c = value.Order(a, b)
-	}
-	if o.Desc {
-		return -c
-	}
-	return c
-}
+// sort sorts the rows in memory. When the context ends, it stops, and whatever takes the rows
+// looks at the context too.
+func (s *sorter) sort() { sortRows(s.x.ctx, s.rows.rows, s.rows.compare) }

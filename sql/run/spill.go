@@ -2,12 +2,14 @@ package run
 
 import (
 	"bufio"
+	"bytes"
 	"container/heap"
 	"encoding/binary"
 	"errors"
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/sql/parse"
@@ -73,22 +75,16 @@ func diskError(err error) error {
 	return &query.Error{Op: "query", Kind: query.KindResourceExhausted, Err: errors.Join(errors.New("rows that do not fit in memory could not be kept in a temporary file"), err)}
 }
 
-// write adds a run.
-func (s *spill) write(rows []sortRow) error {
+// write adds a run of rows.
+func (s *spill) write(of *packedRows, rows []packedRow) error {
 	w := bufio.NewWriterSize(s.file, 1<<20)
-	var b []byte
-	for i, row := range rows {
+	var head []byte
+	for i, at := range rows {
 		if i%rowsBetween == 0 && s.x.ctx.Err() != nil {
 			return s.x.ctx.Err()
 		}
-		var err error
-		if b, err = value.Append(b[:0], value.Struct(row.by)); err == nil {
-			b, err = value.Append(b, value.Struct(row.values))
-		}
-		if err != nil {
-			return diskError(err)
-		}
-		head := binary.AppendUvarint(nil, uint64(len(b)))
+		b := of.bytes(at)
+		head = binary.AppendUvarint(head[:0], uint64(len(b)))
 		n := int64(len(head) + len(b))
 		s.end += n
 		if s.x.onDisk += n; s.x.onDisk > s.x.limits.Files {
@@ -109,7 +105,8 @@ type run struct {
 	from  *bufio.Reader
 	most  uint64 // the bytes of the run
 	index int
-	row   sortRow
+	bytes []byte
+	row   row // of bytes
 }
 
 func (r *run) next() error {
@@ -117,21 +114,17 @@ func (r *run) next() error {
 	if err == io.EOF {
 		return err
 	}
-	b := make([]byte, min(n, r.most))
 	if err == nil {
-		_, err = io.ReadFull(r.from, b)
-	}
-	var by, values any
-	if err == nil {
-		by, b, err = value.Cut(b)
+		n = min(n, r.most)
+		r.bytes = slices.Grow(r.bytes[:0], int(n))[:n]
+		_, err = io.ReadFull(r.from, r.bytes)
 	}
 	if err == nil {
-		values, _, err = value.Cut(b)
+		r.row, err = unpack(r.bytes)
 	}
 	if err != nil {
 		return diskError(err)
 	}
-	r.row = sortRow{by.(value.Struct), values.(value.Struct)}
 	return nil
 }
 
@@ -141,10 +134,7 @@ func (s *spill) whole() *run {
 }
 
 // A merge is a heap of runs by their next rows; earlier runs come first among equal rows.
-type merge struct {
-	runs    []*run
-	compare func(a, b sortRow) int
-}
+type merge struct{ runs []*run }
 
 func (m *merge) Len() int { return len(m.runs) }
 
@@ -159,13 +149,13 @@ func (m *merge) Pop() any {
 }
 
 func (m *merge) Less(i, j int) bool {
-	c := m.compare(m.runs[i].row, m.runs[j].row)
+	c := bytes.Compare(m.runs[i].row.key, m.runs[j].row.key)
 	return c < 0 || c == 0 && m.runs[i].index < m.runs[j].index
 }
 
 // each calls f for every row of all runs in order.
-func (s *spill) each(x *execution, compare func(a, b sortRow) int, f func(sortRow) error) error {
-	m := &merge{compare: compare}
+func (s *spill) each(x *execution, f func(row) error) error {
+	m := &merge{}
 	if err := x.hold(len(s.runs) * runBuffer); err != nil {
 		return err
 	}
@@ -202,7 +192,7 @@ func (s *spill) each(x *execution, compare func(a, b sortRow) int, f func(sortRo
 
 // byKeys makes a sorter of rows by the bytes of a key. Equal rows keep their order.
 func (x *execution) byKeys() *sorter {
-	return &sorter{x: x.root(), of: x, order: []parse.Order{{}}, most: math.MaxInt64, room: x.root().limits.Sorted}
+	return &sorter{x: x.root(), of: x, most: math.MaxInt64, room: x.root().limits.Sorted}
 }
 
 // A keySet finds the first row with each key. Beyond its room, the rows with further keys
@@ -214,6 +204,7 @@ type keySet struct {
 	key  []byte
 	held int
 	disk *sorter
+	row  []byte // the last one for the file
 }
 
 // add reports whether no row had the key so far. The row of a key that goes to the file is
@@ -243,7 +234,11 @@ func (s *keySet) add(row, key []any) (bool, error) {
 		s.x.release(size)
 		s.disk = s.x.byKeys()
 	}
-	return false, s.disk.put(sortRow{by: []any{string(s.key)}, values: value.CloneAll(row)})
+	var err error
+	if s.row, err = appendValues(s.row[:0], row); err != nil {
+		return false, err
+	}
+	return false, s.disk.put(s.key, 0, s.row)
 }
 
 // rest calls f for the first row with each key that is in the file.
@@ -252,13 +247,17 @@ func (s *keySet) rest(f func(row []any) error) error {
 		return nil
 	}
 	defer s.disk.close()
-	var last any
-	return s.disk.each(func(row sortRow) error {
-		if row.by[0] == last {
+	var last []byte
+	return s.disk.each(func(r row) error {
+		if last != nil && bytes.Equal(r.key, last) {
 			return nil
 		}
-		last = row.by[0]
-		return f(row.values)
+		last = append(last[:0], r.key...)
+		values, err := r.decode(nil, math.MaxInt)
+		if err != nil {
+			return err
+		}
+		return f(values)
 	})
 }
 
@@ -284,12 +283,15 @@ func (t *groupTable) toDisk(of *Tuple, found *group) error {
 		if err != nil {
 			return err
 		}
-		values = append(values, value.Clone(v))
+		values = append(values, v)
 	}
 	if found != nil {
 		found.onDisk = true
 	}
-	return t.disk.put(sortRow{by: []any{string(t.key)}, values: values})
+	if t.row, err = appendValues(t.row[:0], values); err != nil {
+		return err
+	}
+	return t.disk.put(t.key, 0, t.row)
 }
 
 // fromDisk passes on the groups of the file, one at a time, in the order of their keys.
@@ -308,22 +310,26 @@ func (t *groupTable) fromDisk(yield func(*Tuple) bool) error {
 		}
 		return nil
 	}
-	err := t.disk.each(func(row sortRow) error {
-		key, keys := row.by[0].(string), len(t.Keys)
-		if g != nil && g.key != key {
+	err := t.disk.each(func(r row) error {
+		if g != nil && g.key != string(r.key) {
 			if err := finish(); err != nil {
 				return err
 			}
 			g = nil
 		}
+		keys := len(t.Keys)
+		values, err := r.decode(make([]any, 0, keys+len(t.Aggs)), math.MaxInt)
+		if err != nil {
+			return err
+		}
 		if g == nil {
-			if g = t.byKey[key]; g == nil {
-				g = t.newGroup(own, row.values[:keys:keys])
-				g.key = key
+			if g = t.byKey[string(r.key)]; g == nil {
+				g = t.newGroup(own, values[:keys:keys])
+				g.key = string(r.key)
 			}
 		}
 		for i, a := range t.Aggs {
-			if err := a.add(g.accs[i], row.values[keys+i]); err != nil {
+			if err := a.add(g.accs[i], values[keys+i]); err != nil {
 				return err
 			}
 		}

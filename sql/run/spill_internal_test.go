@@ -18,7 +18,9 @@ func TestAFullDiskEndsASort(t *testing.T) {
 		t.Skip(err)
 	}
 	defer full.Close()
-	err = (&spill{x: &execution{call: &call{ctx: t.Context()}, limits: DefaultLimits()}, file: full}).write([]sortRow{{by: []any{int64(1)}, values: []any{"text"}}})
+	var rows packedRows
+	rows.add(appendRow(nil, []byte("key"), 0, []byte("values")))
+	err = (&spill{x: &execution{call: &call{ctx: t.Context()}, limits: DefaultLimits()}, file: full}).write(&rows, rows.rows)
 	if !errors.Is(err, syscall.ENOSPC) || query.KindOf(err) != query.KindResourceExhausted {
 		t.Errorf("the error is %v", err)
 	}

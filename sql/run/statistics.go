@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -149,9 +150,7 @@ func (r *ranking) result() (any, error) {
 	if err != nil || len(r.all) == 0 {
 		return nil, err
 	}
-	slices.SortStableFunc(r.all, func(a, b *ranked) int {
-		return compareNulls(a.n, b.n, parse.Order{Desc: true, NullsLast: true})
-	})
+	slices.SortStableFunc(r.all, func(a, b *ranked) int { return value.Order(b.n, a.n) })
 	top := value.Array{}
 	for _, of := range r.all[:min(n, len(r.all))] {
 		top = append(top, value.Struct{of.v, of.n})
@@ -180,7 +179,7 @@ func (q *quantileAggregate) result() (any, error) {
 	if err := q.x.hold(24 * (n + 1)); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(q.all, func(a, b any) int { return compareNulls(a, b, parse.Order{}) })
+	slices.SortFunc(q.all, value.Order)
 	found := make(value.Array, n+1)
 	for i := range found {
 		found[i] = q.all[(i*(len(q.all)-1)+n/2)/n]
@@ -200,19 +199,27 @@ type arranged struct {
 	of    accumulator
 	order []parse.Order
 	limit func() (uint64, error)
-	rows  []sortRow
+	rows  []arrangedRow
+}
+
+type arrangedRow struct {
+	key []byte
+	of  any
 }
 
 func (s *arranged) add(v any) error {
-	row := sortRow{values: []any{v}}
+	row := arrangedRow{of: v}
 	if len(s.order) > 0 {
-		all := value.CloneAll(v.(value.Struct))
-		row = sortRow{values: all[:1], by: all[1:]}
+		all := v.(value.Struct)
+		row.of = value.Clone(all[0])
+		for i, o := range s.order {
+			row.key = value.AppendSortKey(row.key, all[1+i], o.Desc, o.NullsLast)
+		}
 	} else if limit, err := s.limit(); err != nil || uint64(len(s.rows)) >= limit {
 		return err
 	}
 	s.rows = append(s.rows, row)
-	return s.x.hold(48 + value.Size(value.Array(row.values)) + value.Size(value.Array(row.by)))
+	return s.x.hold(48 + value.Size(row.of) + cap(row.key))
 }
 
 func (s *arranged) result() (any, error) {
@@ -220,16 +227,9 @@ func (s *arranged) result() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(s.rows, func(a, b sortRow) int {
-		for i, o := range s.order {
-			if c := compareNulls(a.by[i], b.by[i], o); c != 0 {
-				return c
-			}
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.rows, func(a, b arrangedRow) int { return bytes.Compare(a.key, b.key) })
 	for _, row := range s.rows[:min(limit, uint64(len(s.rows)))] {
-		if err := s.of.add(row.values[0]); err != nil {
+		if err := s.of.add(row.of); err != nil {
 			return nil, err
 		}
 	}

@@ -1,12 +1,12 @@
 package run
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/smolwc/smolwc/sql/parse"
-	"github.com/smolwc/smolwc/sql/value"
 )
 
 // A Windowing is the window functions that see the rows in the same partitions and in the same
@@ -45,23 +45,41 @@ func (w *Windowing) Step() Step {
 }
 
 func (w *Windowing) run(x *execution, next sink) sink {
-	by := slices.Concat(w.Partition, w.By)
-	order := append(make([]parse.Order, len(w.Partition)), w.Order...)
 	var kept []Eval
 	for i := range w.Width {
 		kept = append(kept, Slot(i))
 	}
+	by := -1
 	for _, c := range w.Calls {
 		kept = append(kept, c.Args...)
+	}
+	if slices.ContainsFunc(w.Calls, func(c *WindowCall) bool { return c.Frame.reaches() }) {
+		by = len(kept)
+		kept = append(kept, w.By[0])
 	}
 	room := x.root().limits.Sorted
 	if w.InMemory {
 		room = math.MaxInt
 	}
 	own := x.child()
-	s := &sorter{x: own, order: order, most: math.MaxInt64, room: room}
-	return sink{push: func(t *Tuple) error { return s.add(by, kept, t) }, end: func() error {
-		err := w.all(own, s, next)
+	s := &sorter{x: own, most: math.MaxInt64, room: room}
+	partitions := make([]parse.Order, len(w.Partition))
+	var key, values []byte
+	push := func(t *Tuple) (err error) {
+		if key, err = sortKey(key[:0], w.Partition, partitions, t); err != nil {
+			return err
+		}
+		partition := len(key)
+		if key, err = sortKey(key, w.By, w.Order, t); err != nil {
+			return err
+		}
+		if values, err = appendAll(values[:0], kept, t); err != nil {
+			return err
+		}
+		return s.put(key, partition, values)
+	}
+	return sink{push: push, end: func() error {
+		err := w.all(own, s, by, next)
 		s.close()
 		own.release(own.held)
 		if err := ended(err); err != nil {
@@ -71,47 +89,46 @@ func (w *Windowing) run(x *execution, next sink) sink {
 	}}
 }
 
-// all passes on all rows of a sorter with the values of the functions.
-func (w *Windowing) all(x *execution, s *sorter, next sink) error {
-	same := func(a, b sortRow) bool {
-		for i := range w.Partition {
-			if value.Order(a.by[i], b.by[i]) != 0 {
-				return false
-			}
-		}
-		return true
+// all passes on all rows of a sorter with the values of the functions. by is the number of the
+// value of ORDER BY; -1: no frame needs it.
+func (w *Windowing) all(x *execution, s *sorter, by int, next sink) error {
+	begin := func() *partition {
+		return &partition{x: x, ordered: len(w.By) > 0, by: by, desc: by >= 0 && w.Order[0].Desc}
 	}
 	if s.spill == nil {
 		s.sort()
-		for rows := s.rows; len(rows) > 0; {
+		for rows := s.rows.rows; len(rows) > 0; {
+			first := s.rows.of(rows[0]).partition
 			n := 1
-			for ; n < len(rows) && same(rows[0], rows[n]); n++ {
+			for ; n < len(rows) && bytes.Equal(s.rows.of(rows[n]).partition, first); n++ {
 				if n%rowsBetween == 0 && x.ctx.Err() != nil {
 					return x.ctx.Err()
 				}
 			}
-			if err := w.one(&partition{x: x, rows: rows[:n], n: n}, next); err != nil {
+			p := begin()
+			p.of, p.rows, p.n = &s.rows, rows[:n], n
+			if err := w.one(p, next); err != nil {
 				return err
 			}
 			rows = rows[n:]
 		}
 		return x.ctx.Err()
 	}
-	p := &partition{x: x}
+	p := begin()
 	defer func() { p.close() }()
-	var first sortRow
-	err := s.each(func(row sortRow) error {
-		if p.n > 0 && !same(first, row) {
+	var first []byte
+	err := s.each(func(r row) error {
+		if p.n > 0 && !bytes.Equal(first, r.partition) {
 			if err := w.one(p, next); err != nil {
 				return err
 			}
 			p.close()
-			p = &partition{x: x}
+			p = begin()
 		}
 		if p.n == 0 {
-			first = row
+			first = append(first[:0], r.partition...)
 		}
-		return p.put(row, s.room)
+		return p.put(r, s.room)
 	})
 	if err != nil || p.n == 0 {
 		return err
@@ -123,7 +140,7 @@ func (w *Windowing) all(x *execution, s *sorter, next sink) error {
 func (w *Windowing) one(p *partition, next sink) error {
 	own := p.x.child()
 	defer func() { own.release(own.held) }()
-	p.x, p.order, p.from = own, w.Order, len(w.Partition)
+	p.x = own
 	if err := p.complete(); err != nil {
 		return err
 	}
@@ -144,12 +161,14 @@ func (w *Windowing) one(p *partition, next sink) error {
 		if i%64 == 0 && own.ctx.Err() != nil {
 			return own.ctx.Err()
 		}
-		row, err := rows.row(i)
+		r, err := rows.row(i)
 		if err != nil {
 			return err
 		}
-		slots := make([]any, w.Width, w.Width+len(functions))
-		copy(slots, row.values)
+		slots, err := r.decode(make([]any, 0, w.Width+len(functions)), w.Width)
+		if err != nil {
+			return err
+		}
 		for _, f := range functions {
 			v, err := f(i)
 			if err != nil {
@@ -268,13 +287,7 @@ func Shifted(forward bool, by Count64, otherwise Eval) WindowMake {
 }
 
 // arg is the first argument in a row.
-func (c *cursor) arg(i int, of *WindowCall) (any, error) {
-	row, err := c.row(i)
-	if err != nil {
-		return nil, err
-	}
-	return row.values[of.first], nil
-}
+func (c *cursor) arg(i int, of *WindowCall) (any, error) { return c.value(i, of.first) }
 
 // Nth is NTH_VALUE, and with 1 FIRST_VALUE: the first argument in that row of the frame. With
 // skip, only rows in which it is not NULL count.

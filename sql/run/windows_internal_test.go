@@ -2,9 +2,11 @@ package run
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 // A stepped accumulator counts its own steps and those of its parts.
@@ -39,9 +41,12 @@ func TestFramesAreNotAddedAnew(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("frame %d of %d rows", i, n), func(t *testing.T) {
 				x := &execution{call: &call{ctx: t.Context()}, limits: DefaultLimits()}
-				p := &partition{x: x, n: n, order: []parse.Order{{}}}
+				p := &partition{x: x, ordered: true}
 				for i := range n {
-					p.rows = append(p.rows, sortRow{by: []any{int64(i)}, values: []any{int64(i)}})
+					v, _ := value.Append(nil, int64(i))
+					if err := p.put(row{key: value.AppendSortKey(nil, int64(i), false, false), values: v}, math.MaxInt); err != nil {
+						t.Fatal(err)
+					}
 				}
 				steps := 0
 				sum, err := Over(&Aggregate{Arg: Slot(0), Make: func(*execution) accumulator { return stepped{&steps} }})(p, &WindowCall{Frame: f})

@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// Append appends a value in a form that [Cut] reads. The form is for files of one query:
-// it is not kept.
+// Append appends a value in a form that [Cut] reads. The form is for the memory and the files
+// of one query: it is not kept.
 func Append(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -68,7 +68,7 @@ func appendList(dst []byte, list []any) (_ []byte, err error) {
 // errCut is the error of bytes that Append did not make.
 var errCut = errors.New("a temporary file of the query is damaged")
 
-// Cut reads the first value of the bytes, and returns the bytes after it. The value may
+// Cut reads the first value of the bytes, and returns the bytes after it. The value does not
 // share the bytes.
 func Cut(b []byte) (v any, rest []byte, err error) {
 	if len(b) == 0 {
@@ -81,7 +81,7 @@ func Cut(b []byte) (v any, rest []byte, err error) {
 	case 1, 2:
 		text, rest, err := cutText(b)
 		if kind == 1 {
-			return text, rest, err
+			return append([]byte{}, text...), rest, err
 		}
 		return string(text), rest, err
 	case 3, 6, 7, 12:
