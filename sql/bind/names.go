@@ -512,9 +512,15 @@ func columnExpr(f *schema.Family, by *expr, t value.Type) *expr {
 	get := latest
 	if t.Kind == value.TypeArray {
 		get = history
-	} else if by.literal {
+	}
+	if by.literal {
 		if q, err := by.eval(nil); err == nil && q != nil {
-			e.column = &cellExpr{run.Cell{Family: family, Qualifier: string(q.([]byte)), Of: of}, f.Type}
+			qualifier := string(q.([]byte))
+			e.eval = func(r *run.Tuple) (any, error) { return get(r, qualifier) }
+			if t.Kind != value.TypeArray {
+				e.column = &cellExpr{run.Cell{Family: family, Qualifier: qualifier, Of: of}, f.Type}
+			}
+			return e
 		}
 	}
 	e.eval = func(r *run.Tuple) (any, error) {

@@ -17,6 +17,42 @@ import (
 type sink struct {
 	push func(*Tuple) error
 	end  func() error
+	// copies says that it copies what it keeps of a tuple. A tuple, its values and their bytes
+	// are only lent then: they are valid until push returns.
+	copies bool
+}
+
+// by is a sink that does something to each tuple before the next sink takes it.
+func (s sink) by(push func(*Tuple) error) sink {
+	return sink{push: push, end: s.end, copies: s.copies}
+}
+
+// A lender has room for the tuples of a sink, one after the other if it copies them.
+type lender struct {
+	copies bool
+	last   Tuple
+	slots  []any
+}
+
+func (s sink) lender() *lender { return &lender{copies: s.copies} }
+
+// values are no values, with room for some.
+func (l *lender) values(some int) []any {
+	switch {
+	case !l.copies:
+		return make([]any, 0, some)
+	case cap(l.slots) < some:
+		l.slots = make([]any, 0, some)
+	}
+	return l.slots[:0]
+}
+
+func (l *lender) tuple(t Tuple) *Tuple {
+	if !l.copies {
+		return &t
+	}
+	l.last = t
+	return &l.last
 }
 
 // all pushes tuples until no more are needed, and then the end.
@@ -161,7 +197,7 @@ func (f *figures) into(x *execution, s sink) sink {
 		defer f.most(x)
 		defer f.since(time.Now())
 		return s.end()
-	}}
+	}, copies: s.copies}
 }
 
 // out counts the rows of the stage, whose time ends where the next sink begins.
@@ -173,7 +209,7 @@ func (f *figures) out(next sink) sink {
 	}, end: func() error {
 		defer f.except(time.Now())
 		return next.end()
-	}}
+	}, copies: next.copies}
 }
 
 func (f *figures) counted(rows iter.Seq2[*query.Row, error]) iter.Seq2[*query.Row, error] {

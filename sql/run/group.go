@@ -226,7 +226,7 @@ func (g *Grouping) run(x *execution, next sink) sink {
 		room = math.MaxInt
 	}
 	t := g.table(x, room)
-	return sink{push: t.push, end: func() error { return t.all(next) }}
+	return sink{push: t.push, end: func() error { return t.all(next) }, copies: true}
 }
 
 func (g *Grouping) newGroup(x *execution, keys []any) *group {
@@ -275,10 +275,7 @@ func (r *Runner) inParts(t Table, at int, x *execution, next sink) error {
 	if !some {
 		return g.table(x, math.MaxInt).all(next)
 	}
-	lent := at == 0 // groups keep no rows
-	if lent {
-		opts = append(opts, read.Lend())
-	}
+	opts = append(opts, read.Lend()) // groups keep no rows
 	into := func(_ *execution, s sink) sink { return s }
 	if r.analysis != nil {
 		f := r.analysis.of(r.plan, at+1)
@@ -290,11 +287,11 @@ func (r *Runner) inParts(t Table, at int, x *execution, next sink) error {
 	err := t.ReadPartsParallel(x.ctx, runtime.GOMAXPROCS(0), func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
 		own := &execution{call: x.in(ctx), parent: x}
 		groups := g.table(own, math.MaxInt)
-		next := into(own, sink{push: groups.push, end: func() error { return nil }})
+		next := into(own, sink{push: groups.push, end: func() error { return nil }, copies: true})
 		for i := at - 1; i >= 0; i-- {
 			next = r.stage(own, i, next)
 		}
-		if err := r.feed(own, rows, next, lent); err != nil {
+		if err := r.feed(own, rows, next); err != nil {
 			return err
 		}
 		mu.Lock()

@@ -49,6 +49,8 @@ type joining struct {
 	enough bool
 	pairs  int
 	key    []byte
+	of     Tuple       // whose key is made
+	lent   *lender     // of pairs
 	row    []byte      // the last one for a file
 	disk   *[2]*sorter // the rows of both sides; nil: one side fits into memory
 }
@@ -60,7 +62,7 @@ func (j *Join) feed(r *Runner, x *execution, tables Tables, next sink) error {
 		defer own.figures.most(own)
 	}
 	defer func() { own.release(own.held) }()
-	s := &joining{Join: j, r: r, x: own, tables: tables, next: next}
+	s := &joining{Join: j, r: r, x: own, tables: tables, next: next, lent: next.lender()}
 	defer s.close()
 	left := &heldRows{x: own}
 	var right *heldRows
@@ -84,7 +86,7 @@ func (j *Join) feed(r *Runner, x *execution, tables Tables, next sink) error {
 			return s.toDisk(false, values)
 		}
 		return s.probe(right, true, values)
-	})
+	}, next.copies)
 	switch {
 	case err != nil:
 	case s.disk != nil:
@@ -100,13 +102,14 @@ func (j *Join) feed(r *Runner, x *execution, tables Tables, next sink) error {
 	return err
 }
 
-// read passes the rows of a side on, until no more pairs are needed.
-func (s *joining) read(right bool, within []cf.Range, emit func([]any) error) error {
+// read passes the rows of a side on, until no more pairs are needed. copies says that emit copies
+// what it keeps of them.
+func (s *joining) read(right bool, within []cf.Range, emit func([]any) error, copies bool) error {
 	p := s.Left
 	if right {
 		p = s.Right
 	}
-	enough, err := s.r.part(p, s.x, s.tables, within, emit)
+	enough, err := s.r.part(p, s.x, s.tables, within, emit, copies)
 	s.enough = s.enough || enough
 	if err == nil && s.enough {
 		return errEnough
@@ -123,7 +126,7 @@ func (s *joining) withSmall(left *heldRows) error {
 	if err != nil {
 		return err
 	}
-	if err := s.read(true, within, func(values []any) error { return s.probe(left, false, values) }); err != nil {
+	if err := s.read(true, within, func(values []any) error { return s.probe(left, false, values) }, s.next.copies); err != nil {
 		return err
 	}
 	return s.rest(left, false)
@@ -166,7 +169,7 @@ func (s *joining) holdRight(left *heldRows) (*heldRows, error) {
 		}
 		right.clear()
 		return s.toDisk(true, values)
-	})
+	}, !s.keeps(true) || s.next.copies)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +189,8 @@ func (s *joining) holdRight(left *heldRows) (*heldRows, error) {
 
 // keyOf makes the key of a row; ok is false if it equals no other: a part of it is NULL or NaN.
 func (s *joining) keyOf(right bool, values []any) (ok bool, err error) {
-	s.key, ok, err = joinKey(s.Keys, right, s.key[:0], s.x.tuple(values))
+	s.of = Tuple{slots: values, call: s.x.call}
+	s.key, ok, err = joinKey(s.Keys, right, s.key[:0], &s.of)
 	return ok, err
 }
 
@@ -299,7 +303,8 @@ func (s *joining) pair(left, right []any) (holds bool, err error) {
 	if most := s.r.limits.Pairs; len(s.Keys) == 0 && s.pairs > most {
 		return false, parse.Invalid("a join without an equality between its sides compares more than %d pairs of rows; write a = b in ON, with a column of each side", most)
 	}
-	t := s.x.tuple(append(append(make([]any, 0, len(left)+len(right)), left...), right...))
+	both := append(append(s.lent.values(len(left)+len(right)), left...), right...)
+	t := s.lent.tuple(Tuple{slots: both, call: s.x.call})
 	if s.On != nil {
 		if v, err := s.On(t); v != true || err != nil {
 			return false, err

@@ -390,7 +390,7 @@ func (r *Runner) Run(ctx context.Context, tables Tables, emit func([]any) error)
 	if r.analysis != nil {
 		r.analysis.queries = x.queries
 	}
-	return r.rows(x, tables, nil, emit)
+	return r.rows(x, tables, nil, emit, false)
 }
 
 // running are the queries in expressions of a run of the plan; nil: it has none.
@@ -408,7 +408,7 @@ func (r *Runner) running(x *execution, tables Tables) *running {
 		return part
 	}
 	return &running{x: x, of: make([]queried, len(r.plan.Queries)), rows: func(at int, held bool, x *execution, emit func([]any) error) error {
-		return own(at, held, x).rows(x, tables, nil, emit)
+		return own(at, held, x).rows(x, tables, nil, emit, true)
 	}, nothing: func(at int, x *execution, emit func([]any) error) error {
 		return own(at, true, x).ofNothing(x, emit)
 	}}
@@ -424,7 +424,7 @@ func (r *Runner) ofNothing(x *execution, emit func([]any) error) error {
 		if err != nil {
 			return err
 		}
-		next := r.sinks(x, r.plan.Steps[i+1:], emit)
+		next := r.sinks(x, r.plan.Steps[i+1:], emit, true)
 		return finished(next.push(row), next)
 	}
 	return nil
@@ -448,9 +448,10 @@ func (r *Runner) of(p *Plan) *Runner {
 	return part
 }
 
-// part passes on the rows of a part of the plan, of those in ranges if within is not nil. What
-// it holds is given back at its end. enough reports whether emit wants no more rows.
-func (r *Runner) part(p *Plan, x *execution, tables Tables, within []cf.Range, emit func([]any) error) (enough bool, err error) {
+// part passes on the rows of a part of the plan, of those in ranges if within is not nil; copies
+// says that emit copies what it keeps of them, as a [sink]. What it holds is given back at its
+// end. enough reports whether emit wants no more rows.
+func (r *Runner) part(p *Plan, x *execution, tables Tables, within []cf.Range, emit func([]any) error, copies bool) (enough bool, err error) {
 	own := x.child()
 	defer func() { own.release(own.held) }()
 	if r.analysis != nil {
@@ -462,18 +463,19 @@ func (r *Runner) part(p *Plan, x *execution, tables Tables, within []cf.Range, e
 		err := emit(values)
 		enough = enough || errors.Is(err, errEnough)
 		return err
-	})
+	}, copies)
 	return enough, err
 }
 
-// rows passes the rows of the plan on, of those in ranges if within is not nil.
-func (r *Runner) rows(x *execution, tables Tables, within []cf.Range, emit func([]any) error) error {
+// rows passes the rows of the plan on, of those in ranges if within is not nil; copies says that
+// emit copies what it keeps of them.
+func (r *Runner) rows(x *execution, tables Tables, within []cf.Range, emit func([]any) error, copies bool) error {
 	if r.plan.From != nil {
-		next := r.sinks(x, r.plan.Steps, emit)
-		first := sink{push: func(t *Tuple) error {
+		next := r.sinks(x, r.plan.Steps, emit, copies)
+		first := next.by(func(t *Tuple) error {
 			x.unnested = 0
 			return next.push(t)
-		}, end: next.end}
+		})
 		if r.analysis != nil {
 			var done func()
 			_, first, done = r.analysis.source(r.plan, nil, first)
@@ -487,14 +489,14 @@ func (r *Runner) rows(x *execution, tables Tables, within []cf.Range, emit func(
 	}
 	if at := r.plan.partial(); at >= 0 && t != nil && within == nil {
 		own := x.child()
-		err := r.inParts(t, at, own, r.sinks(own, r.plan.Steps[at+1:], emit))
+		err := r.inParts(t, at, own, r.sinks(own, r.plan.Steps[at+1:], emit, copies))
 		if !own.over || own.emitted {
 			return ended(err)
 		}
 		own.release(own.held) // a single read returns each group once
 	}
-	next := r.sinks(x, r.plan.Steps, emit)
-	return finished(r.feed(x, r.rowsOf(x, t, within), next, false), next)
+	next := r.sinks(x, r.plan.Steps, emit, copies)
+	return finished(r.feed(x, r.rowsOf(x, t, within, next.copies), next), next)
 }
 
 // finished ends a sink after its last tuple, unless there is an error.
@@ -509,18 +511,21 @@ func (r *Runner) execution(ctx context.Context) *execution {
 	return &execution{call: &call{ctx: ctx, known: r.known}, limits: r.limits, files: !r.plan.InMemory}
 }
 
-// sinks are the sinks of steps. The last sink emits rows.
-func (r *Runner) sinks(x *execution, steps []Step, emit func([]any) error) sink {
-	next := sink{push: func(t *Tuple) (err error) {
+// sinks are the sinks of steps. The last sink emits rows; copies says that emit copies what it
+// keeps of them.
+func (r *Runner) sinks(x *execution, steps []Step, emit func([]any) error, copies bool) sink {
+	next := sink{end: func() error { return nil }, copies: copies}
+	lent := next.lender()
+	next.push = func(t *Tuple) (err error) {
 		values := t.slots
 		if !r.plan.Plain {
-			if values, err = All(r.outs, t); err != nil {
+			if values, err = appendTo(lent.values(len(r.outs)), r.outs, t); err != nil {
 				return err
 			}
 		}
 		x.emitted = true
 		return emit(values)
-	}, end: func() error { return nil }}
+	}
 	for i := len(steps) - 1; i >= 0; i-- {
 		next = r.stage(x, len(r.plan.Steps)-len(steps)+i, next)
 	}
@@ -535,8 +540,9 @@ func (r *Runner) stage(x *execution, i int, next sink) sink {
 	return r.analysis.stage(r.plan, i+1, r.plan.Steps[i].run, x, next)
 }
 
-// rowsOf reads the rows that may be wanted; it is nil for a query without a table.
-func (r *Runner) rowsOf(x *execution, t Table, within []cf.Range) iter.Seq2[*query.Row, error] {
+// rowsOf reads the rows that may be wanted, which may be only lent; it is nil for a query without
+// a table.
+func (r *Runner) rowsOf(x *execution, t Table, within []cf.Range, lent bool) iter.Seq2[*query.Row, error] {
 	if r.plan.Table == "" {
 		return nil
 	}
@@ -544,11 +550,14 @@ func (r *Runner) rowsOf(x *execution, t Table, within []cf.Range) iter.Seq2[*que
 	if !some {
 		return func(func(*query.Row, error) bool) {}
 	}
+	if lent {
+		opts = append(opts, read.Lend())
+	}
 	return t.ReadRows(x.ctx, opts...)
 }
 
-// feed pushes the wanted rows. A row that is lent is in the same tuple as all others.
-func (r *Runner) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink, lent bool) error {
+// feed pushes the wanted rows.
+func (r *Runner) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink) error {
 	if r.analysis != nil {
 		var done func()
 		rows, next, done = r.analysis.source(r.plan, rows, next)
@@ -557,7 +566,7 @@ func (r *Runner) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink
 	if rows == nil {
 		return next.push(x.tuple(nil))
 	}
-	var t *Tuple
+	lent := next.lender()
 	for row, err := range rows {
 		if err != nil {
 			return err
@@ -566,10 +575,7 @@ func (r *Runner) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink
 			return err
 		}
 		x.unnested = 0
-		if t == nil || !lent {
-			t = new(Tuple)
-		}
-		*t = Tuple{Row: row, call: x.call}
+		t := lent.tuple(Tuple{Row: row, call: x.call})
 		wanted, err := r.wants(t)
 		if err == nil && wanted {
 			err = next.push(t)

@@ -9,7 +9,7 @@ import (
 // values, NULL for those whose bit the set lacks, and then the number of the set.
 func GroupingSets(keys []Eval, sets []uint64) Step {
 	return Step{name: "for each of " + strconv.Itoa(len(sets)) + " grouping sets", alone: true, run: func(x *execution, next sink) sink {
-		return sink{push: func(t *Tuple) error {
+		return next.by(func(t *Tuple) error {
 			values, err := All(keys, t)
 			if err != nil {
 				return err
@@ -30,6 +30,6 @@ func GroupingSets(keys []Eval, sets []uint64) Step {
 				}
 			}
 			return nil
-		}, end: next.end}
+		})
 	}}
 }

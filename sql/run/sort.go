@@ -37,7 +37,7 @@ func Sort(by []Eval, order []parse.Order, columns []Eval, limit, offset Eval, in
 			}
 			return s.put(key, 0, values)
 		}
-		return sink{push: push, end: func() error { return s.all(next, len(columns)) }}
+		return sink{push: push, end: func() error { return s.all(next, len(columns)) }, copies: true}
 	}}
 }
 
@@ -177,12 +177,13 @@ func (s *sorter) written(n int64) {
 
 // all passes the sorted rows on, which have as many values as columns says.
 func (s *sorter) all(next sink, columns int) error {
+	lent := next.lender()
 	err := s.each(func(r row) error {
-		values, err := r.decode(make([]any, 0, columns), columns)
+		values, err := r.decode(lent.values(columns), columns)
 		if err != nil {
 			return err
 		}
-		return next.push(s.x.tuple(values))
+		return next.push(lent.tuple(Tuple{slots: values, call: s.x.call}))
 	})
 	if err := ended(err); err != nil {
 		return err

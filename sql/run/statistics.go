@@ -208,16 +208,17 @@ type arrangedRow struct {
 }
 
 func (s *arranged) add(v any) error {
-	row := arrangedRow{of: v}
+	var row arrangedRow
 	if len(s.order) > 0 {
 		all := v.(value.Struct)
-		row.of = value.Clone(all[0])
+		v = all[0]
 		for i, o := range s.order {
 			row.key = value.AppendSortKey(row.key, all[1+i], o.Desc, o.NullsLast)
 		}
 	} else if limit, err := s.limit(); err != nil || uint64(len(s.rows)) >= limit {
 		return err
 	}
+	row.of = value.Clone(v)
 	s.rows = append(s.rows, row)
 	return s.x.hold(48 + value.Size(row.of) + cap(row.key))
 }

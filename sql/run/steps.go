@@ -22,39 +22,41 @@ type Step struct {
 // Project is a step that makes columns the tuples' values.
 func Project(columns []Eval) Step {
 	return Step{name: "select " + strconv.Itoa(len(columns)) + " columns", alone: true, run: func(_ *execution, next sink) sink {
-		return sink{push: func(t *Tuple) error {
-			values, err := All(columns, t)
+		lent := next.lender()
+		return next.by(func(t *Tuple) error {
+			values, err := appendTo(lent.values(len(columns)), columns, t)
 			if err != nil {
 				return err
 			}
-			return next.push(t.after(values))
-		}, end: next.end}
+			return next.push(lent.tuple(*t.after(values)))
+		})
 	}}
 }
 
 // Filter is a step that leaves tuples for which a condition is TRUE.
 func Filter(condition Eval) Step {
 	return Step{name: "filter", alone: true, run: func(_ *execution, next sink) sink {
-		return sink{push: func(t *Tuple) error {
+		return next.by(func(t *Tuple) error {
 			v, err := condition(t)
 			if v != true || err != nil {
 				return err
 			}
 			return next.push(t)
-		}, end: next.end}
+		})
 	}}
 }
 
 // Extend is a step that adds columns to the values of tuples.
 func Extend(added []Eval) Step {
 	return Step{name: "extend " + strconv.Itoa(len(added)) + " columns", alone: true, run: func(_ *execution, next sink) sink {
-		return sink{push: func(t *Tuple) error {
-			values, err := All(added, t)
+		lent := next.lender()
+		return next.by(func(t *Tuple) error {
+			values, err := appendTo(append(lent.values(len(t.slots)+len(added)), t.slots...), added, t)
 			if err != nil {
 				return err
 			}
-			return next.push(&Tuple{Row: t.Row, slots: append(slices.Clip(t.slots), values...), made: t.made, call: t.call})
-		}, end: next.end}
+			return next.push(lent.tuple(Tuple{Row: t.Row, slots: values, made: t.made, call: t.call}))
+		})
 	}}
 }
 
@@ -85,7 +87,7 @@ func Distinct(columns []Eval, files bool) Step {
 				return err
 			}
 			return next.end()
-		}}
+		}, copies: next.copies}
 	}}
 }
 
@@ -110,7 +112,7 @@ func Limit(limit, offset Eval) Step {
 				return err
 			}
 			return next.end()
-		}}
+		}, copies: next.copies}
 	}}
 }
 
@@ -125,7 +127,7 @@ const (
 // values, or its fields if fields is not 0, and then its number if offset is set.
 func Unnest(array Eval, fields int, offset bool) Step {
 	return Step{name: "unnest", alone: true, run: func(x *execution, next sink) sink {
-		return sink{push: func(t *Tuple) error {
+		return next.by(func(t *Tuple) error {
 			v, err := array(t)
 			if v == nil || err != nil {
 				return err
@@ -143,7 +145,7 @@ func Unnest(array Eval, fields int, offset bool) Step {
 				}
 			}
 			return nil
-		}, end: next.end}
+		})
 	}}
 }
 
@@ -161,7 +163,7 @@ func elementSlots(slots []any, element any, fields int) []any {
 // Records is a step that makes the record of a row of a materialized view its values.
 func Records(columns int) Step {
 	return Step{name: "take the columns of the view", alone: true, run: func(_ *execution, next sink) sink {
-		return sink{push: func(t *Tuple) error {
+		return next.by(func(t *Tuple) error {
 			c, ok := t.Row.Cell(RecordFamily, "")
 			if !ok {
 				return nil
@@ -175,7 +177,7 @@ func Records(columns int) Step {
 				return err
 			}
 			return next.push(&Tuple{slots: values, call: t.call})
-		}, end: next.end}
+		})
 	}}
 }
 
@@ -189,7 +191,7 @@ func Unpack(columns []Output) Step {
 		evals = append(evals, c.Eval)
 	}
 	return Step{name: "unpack", alone: true, run: func(x *execution, next sink) sink {
-		return sink{push: func(t *Tuple) error {
+		return next.by(func(t *Tuple) error {
 			values, err := All(evals, t)
 			if err != nil {
 				return err
@@ -204,7 +206,7 @@ func Unpack(columns []Output) Step {
 				}
 			}
 			return nil
-		}, end: next.end}
+		})
 	}}
 }
 

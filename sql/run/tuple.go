@@ -74,12 +74,17 @@ func Argument(i int) Eval { return func(t *Tuple) (any, error) { return t.args[i
 
 // All computes expressions in their order.
 func All(parts []Eval, t *Tuple) ([]any, error) {
-	values := make([]any, len(parts))
-	for i, eval := range parts {
-		var err error
-		if values[i], err = eval(t); err != nil {
+	return appendTo(make([]any, 0, len(parts)), parts, t)
+}
+
+// appendTo appends the values of expressions.
+func appendTo(values []any, parts []Eval, t *Tuple) ([]any, error) {
+	for _, eval := range parts {
+		v, err := eval(t)
+		if err != nil {
 			return nil, err
 		}
+		values = append(values, v)
 	}
 	return values, nil
 }

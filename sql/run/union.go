@@ -12,13 +12,14 @@ type Union struct {
 }
 
 func (u *Union) feed(r *Runner, x *execution, tables Tables, next sink) error {
+	lent := next.lender()
 	for i, p := range u.Of {
 		enough, err := r.part(p, x, tables, nil, func(values []any) error {
 			if u.Tags != nil {
 				values = append(values[:len(values):len(values)], u.Tags[i])
 			}
-			return next.push(x.tuple(values))
-		})
+			return next.push(lent.tuple(Tuple{slots: values, call: x.call}))
+		}, next.copies)
 		if err != nil {
 			return err
 		}

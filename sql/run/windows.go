@@ -86,7 +86,7 @@ func (w *Windowing) run(x *execution, next sink) sink {
 			return err
 		}
 		return next.end()
-	}}
+	}, copies: true}
 }
 
 // all passes on all rows of a sorter with the values of the functions. by is the number of the
@@ -156,7 +156,7 @@ func (w *Windowing) one(p *partition, next sink) error {
 		}
 		functions = append(functions, f)
 	}
-	rows := p.cursor()
+	rows, lent := p.cursor(), next.lender()
 	for i := range p.n {
 		if i%64 == 0 && own.ctx.Err() != nil {
 			return own.ctx.Err()
@@ -165,7 +165,7 @@ func (w *Windowing) one(p *partition, next sink) error {
 		if err != nil {
 			return err
 		}
-		slots, err := r.decode(make([]any, 0, w.Width+len(functions)), w.Width)
+		slots, err := r.decode(lent.values(w.Width+len(functions)), w.Width)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (w *Windowing) one(p *partition, next sink) error {
 			}
 			slots = append(slots, v)
 		}
-		if err := next.push(own.tuple(slots)); err != nil {
+		if err := next.push(lent.tuple(Tuple{slots: slots, call: own.call})); err != nil {
 			return err
 		}
 	}
