@@ -23,6 +23,11 @@ func processTime(b *testing.B) int64 {
 	return of.Utime.Nano() + of.Stime.Nano()
 }
 
+// reportProcessTime reports the processor time of an operation since a time before.
+func reportProcessTime(b *testing.B, since int64) {
+	b.ReportMetric(float64(processTime(b)-since)/1e9/float64(b.N), "cpu-s/op")
+}
+
 // BenchmarkWindows measures window functions over 1,000,000 rows.
 func BenchmarkWindows(b *testing.B) {
 	m := openSeveral(b, schema.Table{Name: "t", Families: []schema.Family{{Name: "n", Type: cells.TypeI64}}})
@@ -48,8 +53,7 @@ func BenchmarkWindows(b *testing.B) {
 	} {
 		b.Run(q.name, func(b *testing.B) {
 			b.ReportAllocs()
-			before := processTime(b)
-			defer func() { b.ReportMetric(float64(processTime(b)-before)/1e9/float64(b.N), "cpu-s/op") }()
+			defer reportProcessTime(b, processTime(b))
 			for b.Loop() {
 				if _, err := m.run(b.Context(), "SELECT COUNT(*), MAX(v) FROM (SELECT "+q.of+" AS v FROM t LIMIT 1000000)"); err != nil {
 					b.Fatal(err)

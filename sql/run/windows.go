@@ -100,6 +100,9 @@ func (w *Windowing) all(x *execution, s *sorter, by int, next sink) error {
 		for rows := s.rows.rows; len(rows) > 0; {
 			first := s.rows.of(rows[0]).partition
 			n := 1
+			if len(first) == 0 { // there is one partition
+				n = len(rows)
+			}
 			for ; n < len(rows) && bytes.Equal(s.rows.of(rows[n]).partition, first); n++ {
 				if n%rowsBetween == 0 && x.ctx.Err() != nil {
 					return x.ctx.Err()

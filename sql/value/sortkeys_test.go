@@ -3,7 +3,9 @@ package value_test
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -18,27 +20,32 @@ func drawn(t *rapid.T, depth int) *rapid.Generator[any] {
 	ints := rapid.OneOf(nearby, rapid.Int64())
 	floats := rapid.OneOf(rapid.SampledFrom([]float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1, -1, math.SmallestNonzeroFloat64, math.MaxFloat64}), rapid.Float64())
 	texts := rapid.OneOf(rapid.StringMatching(`[\x00-\x02a\xff]{0,5}`), rapid.String())
-	scalars := []*rapid.Generator[any]{
-		rapid.Map(rapid.OneOf(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 0xfe, 0xff}), 0, 5), rapid.SliceOf(rapid.Byte())), func(b []byte) any { return b }),
-		rapid.Map(texts, func(s string) any { return s }),
-		rapid.Map(ints, func(n int64) any { return n }),
-		rapid.Map(floats, func(f float64) any { return f }),
-		rapid.Map(floats, func(f float64) any { return float32(f) }),
-		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
-		rapid.Map(ints, func(n int64) any { return cells.Timestamp(n) }),
-		rapid.Map(ints, func(n int64) any { return value.Datetime(n) }),
-		rapid.Map(ints, func(n int64) any { return value.Date(int32(n)) }),
+	scalars := map[value.Kind]*rapid.Generator[any]{
+		value.TypeBytes: rapid.Map(rapid.OneOf(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 0xfe, 0xff}), 0, 5), rapid.SliceOf(rapid.Byte())), func(b []byte) any { return b }),
+
+		value.TypeString:    rapid.Map(texts, func(s string) any { return s }),
+		value.TypeInt64:     rapid.Map(ints, func(n int64) any { return n }),
+		value.TypeFloat32:   rapid.Map(floats, func(f float64) any { return float32(f) }),
+		value.TypeFloat64:   rapid.Map(floats, func(f float64) any { return f }),
+		value.TypeBool:      rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		value.TypeTimestamp: rapid.Map(ints, func(n int64) any { return cells.Timestamp(n) }),
+		value.TypeDatetime:  rapid.Map(ints, func(n int64) any { return value.Datetime(n) }),
+		value.TypeDate:      rapid.Map(ints, func(n int64) any { return value.Date(int32(n)) }),
 	}
-	kind := rapid.IntRange(0, len(scalars)+1-2*min(depth, 1)).Draw(t, "type")
-	var of *rapid.Generator[any]
+	kinds := slices.Sorted(maps.Values(value.TypeNames))
+	if depth == 0 {
+		kinds = append(kinds, value.TypeArray, value.TypeStruct)
+	}
+	kind := rapid.SampledFrom(kinds).Draw(t, "type")
+	of := scalars[kind]
 	switch {
-	case kind < len(scalars):
-		of = scalars[kind]
-	case kind == len(scalars):
+	case kind == value.TypeArray:
 		of = rapid.Map(rapid.SliceOfN(drawn(t, depth+1), 0, 3), func(all []any) any { return value.Array(all) })
-	default:
+	case kind == value.TypeStruct:
 		a, b := drawn(t, depth+1), drawn(t, depth+1)
 		of = rapid.Custom(func(t *rapid.T) any { return value.Struct{a.Draw(t, "a"), b.Draw(t, "b")} })
+	case of == nil:
+		t.Fatalf("no values of type %s are drawn", kind)
 	}
 	return rapid.Custom(func(t *rapid.T) any {
 		if rapid.IntRange(0, 5).Draw(t, "null") == 0 {
