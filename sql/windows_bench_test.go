@@ -47,6 +47,7 @@ func BenchmarkWindows(b *testing.B) {
 	for _, q := range []struct{ name, of string }{
 		{"scan", "n['x'] + n['part']"},
 		{"number", "ROW_NUMBER() OVER (PARTITION BY n['part'] ORDER BY n['x'])"},
+		{"one", "ROW_NUMBER() OVER (ORDER BY n['x'])"},
 		{"running", "SUM(n['x']) OVER (PARTITION BY n['part'] ORDER BY n['x'])"},
 		{"sliding", "MAX(n['x']) OVER (PARTITION BY n['part'] ORDER BY n['x'] ROWS BETWEEN 100 PRECEDING AND CURRENT ROW)"},
 		{"whole", "AVG(n['x']) OVER (ORDER BY n['x'] ROWS BETWEEN 1000 PRECEDING AND 1000 FOLLOWING)"},
