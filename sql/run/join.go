@@ -400,7 +400,7 @@ func (s *joining) merge() error {
 				break
 			}
 			for key = append(key[:0], right.key...); more && bytes.Equal(right.key, key); {
-				values, err := right.decode(nil, math.MaxInt)
+				values, err := right.decodeAll()
 				if err != nil {
 					return err
 				}
@@ -415,7 +415,7 @@ func (s *joining) merge() error {
 				}
 			}
 		}
-		values, err := left.decode(nil, math.MaxInt)
+		values, err := left.decodeAll()
 		if err != nil {
 			return err
 		}
@@ -430,7 +430,7 @@ func (s *joining) merge() error {
 		if err != nil {
 			return err
 		}
-		values, err := right.decode(nil, math.MaxInt)
+		values, err := right.decodeAll()
 		if err != nil {
 			return err
 		}

@@ -52,9 +52,9 @@ func unpack(b []byte) (r row, err error) {
 	return row{b[:partition], b[:size], b[size:]}, nil
 }
 
-// decode appends the first values of the row, up to as many as are wanted.
+// decode appends the first values of the row, as many as are wanted.
 func (r row) decode(dst []any, wanted int) (_ []any, err error) {
-	for b := r.values; len(b) > 0 && wanted > 0; wanted-- {
+	for b := r.values; wanted > 0; wanted-- {
 		var v any
 		if v, b, err = value.Cut(b); err != nil {
 			return nil, diskError(err)
@@ -62,6 +62,18 @@ func (r row) decode(dst []any, wanted int) (_ []any, err error) {
 		dst = append(dst, v)
 	}
 	return dst, nil
+}
+
+// decodeAll are all values of the row.
+func (r row) decodeAll() (all []any, err error) {
+	for b := r.values; len(b) > 0; {
+		var v any
+		if v, b, err = value.Cut(b); err != nil {
+			return nil, diskError(err)
+		}
+		all = append(all, v)
+	}
+	return all, nil
 }
 
 // add adds a row, whose bytes are copied.

@@ -7,6 +7,7 @@ type partition struct {
 	x       *execution
 	of      *packedRows
 	rows    []packedRow // of these: all, or the last ones, which are not in the file yet
+	packed  []byte      // the last one
 	n       int
 	held    int
 	disk    *spill // nil: all rows are in memory
@@ -18,8 +19,8 @@ type partition struct {
 
 // put adds a row. Beyond room bytes, rows go to a file.
 func (p *partition) put(r row, room int) error {
-	packed := appendRow(nil, r.key, len(r.partition), r.values)
-	size := len(packed) + packedMemory
+	p.packed = appendRow(p.packed[:0], r.key, len(r.partition), r.values)
+	size := len(p.packed) + packedMemory
 	if p.disk != nil {
 		room = 1 << 20
 	}
@@ -44,7 +45,7 @@ func (p *partition) put(r row, room int) error {
 	}
 	p.held += size
 	p.n++
-	p.of.add(packed)
+	p.of.add(p.packed)
 	p.rows = p.of.rows
 	return nil
 }

@@ -253,7 +253,7 @@ func (s *keySet) rest(f func(row []any) error) error {
 			return nil
 		}
 		last = append(last[:0], r.key...)
-		values, err := r.decode(nil, math.MaxInt)
+		values, err := r.decodeAll()
 		if err != nil {
 			return err
 		}
@@ -318,7 +318,7 @@ func (t *groupTable) fromDisk(yield func(*Tuple) bool) error {
 			g = nil
 		}
 		keys := len(t.Keys)
-		values, err := r.decode(make([]any, 0, keys+len(t.Aggs)), math.MaxInt)
+		values, err := r.decode(make([]any, 0, keys+len(t.Aggs)), keys+len(t.Aggs))
 		if err != nil {
 			return err
 		}
