@@ -55,6 +55,11 @@ func appendSorted(dst []byte, v any) []byte {
 		return appendOrdered(append(dst, sortedValue), int64(v))
 	case Datetime:
 		return appendOrdered(append(dst, sortedValue), int64(v))
+	case Numeric:
+		dst = appendOrdered(append(dst, sortedValue), v.high)
+		return binary.BigEndian.AppendUint64(dst, v.low)
+	case Interval:
+		return appendOrdered(append(dst, sortedValue), v.Total())
 	case Array:
 		return appendSortedList(dst, v)
 	case Struct:

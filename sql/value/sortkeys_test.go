@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -31,6 +32,10 @@ func drawn(t *rapid.T, depth int) *rapid.Generator[any] {
 		value.TypeTimestamp: rapid.Map(ints, func(n int64) any { return cells.Timestamp(n) }),
 		value.TypeDatetime:  rapid.Map(ints, func(n int64) any { return value.Datetime(n) }),
 		value.TypeDate:      rapid.Map(ints, func(n int64) any { return value.Date(int32(n)) }),
+		value.TypeNumeric:   rapid.Custom(func(t *rapid.T) any { return numericOf(ints.Draw(t, "units"), ints.Draw(t, "parts")) }),
+		value.TypeInterval: rapid.Map(rapid.SliceOfN(nearby, 3, 3), func(n []int64) any {
+			return value.Interval{Months: int32(n[0] % 1000), Days: int32(n[1] % 10_000), Micros: n[2] % (1 << 50)}
+		}),
 	}
 	kinds := slices.Sorted(maps.Values(value.TypeNames))
 	if depth == 0 {
@@ -53,6 +58,13 @@ func drawn(t *rapid.T, depth int) *rapid.Generator[any] {
 		}
 		return of.Draw(t, "value")
 	})
+}
+
+// numericOf is a product and a sum, so that all of its bits are in use.
+func numericOf(units, parts int64) value.Numeric {
+	of := new(big.Int).Mul(big.NewInt(units), big.NewInt(1e9))
+	n, _ := value.NumericOfBillionths(of.Add(of, big.NewInt(parts)))
+	return n
 }
 
 // The bytes of sort keys are ordered as ORDER BY orders values, for all types and directions, also
