@@ -28,6 +28,7 @@ type spool struct {
 
 	mu      sync.Mutex
 	files   []*spoolFile
+	ended   *spoolFile    // the one before them, for the time of its last record; nil without one
 	loads   int64         // bytes of files of loads
 	wanted  int64         // bytes of a record that waits for room
 	freed   chan struct{} // closed when there may be more room
@@ -244,6 +245,9 @@ func (s *spool) bytesLocked() int64 {
 	for _, f := range s.files {
 		sum += f.size
 	}
+	if s.ended != nil {
+		sum += s.ended.size
+	}
 	return sum
 }
 
@@ -390,22 +394,24 @@ func (s *spool) applied(r *cf.LogRecord) {
 }
 
 // tidy removes the files that were applied, once sync has put what was applied on the
-// disk.
+// disk, with a record of a later file: when the spool is opened again, it has the time of the last one.
 func (s *spool) tidy(sync func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.files) > 1 && s.offset >= s.files[0].size {
-		if err := sync(); err != nil {
-			return err
+	for {
+		if s.ended != nil && s.offset > 0 {
+			if err := cmp.Or(sync(), os.Remove(s.ended.path)); err != nil {
+				return err
+			}
+			s.ended = nil
+		}
+		if len(s.files) < 2 || s.offset < s.files[0].size {
+			break
 		}
 		if s.in != nil {
 			_ = s.in.Close() // it was only read
 		}
-		path := s.files[0].path
-		s.in, s.offset, s.files = nil, s.files[1].applied, s.files[1:]
-		if err := os.Remove(path); err != nil {
-			return err
-		}
+		s.in, s.offset, s.ended, s.files = nil, s.files[1].applied, s.files[0], s.files[1:]
 	}
 	close(s.freed)
 	s.freed = make(chan struct{})

@@ -128,6 +128,47 @@ func TestASpoolIsReadToItsTear(t *testing.T) {
 	}
 }
 
+// A spool that is opened again begins where it began: at the time of the last applied record, also if that ended a file.
+func TestASpoolBeginsWhereItBegan(t *testing.T) {
+	const records = 20
+	for applied := range records {
+		dir := filepath.Join(t.TempDir(), "spool")
+		s := fillSpool(t, dir, records)
+		for range applied {
+			r, err := s.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.applied(r)
+			if err := s.tidy(func() error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, _, err := s.begins()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = openSpool(dir, cf.Position(100+2*applied), func(*cf.LogRecord) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.tidy(func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got, known, err := s.begins(); got != want || !known || err != nil {
+			t.Errorf("after %d applied records it begins at %d, and when it is opened again at %d, %v, %v", applied, want, got, known, err)
+		}
+		if names, err := filepath.Glob(filepath.Join(dir, "*.spool")); err != nil || len(names) > len(s.files)+1 {
+			t.Errorf("after %d applied records there are %v: %v", applied, names, err)
+		}
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A spool that was cut at any record, with any part applied, has the records up to there, and goes on.
 func TestASpoolIsCut(t *testing.T) {
 	const records = 20
