@@ -187,6 +187,18 @@ func (b *Batch) Rows() []RowID { return b.rows }
 // Size is the number of bytes of the batch's keys and values.
 func (b *Batch) Size() int { return len(b.arena) + b.large }
 
+// Logged adds a change as [Follower.Ops] gave it. It names no row.
+func (b *Batch) Logged(op *LoggedOp) {
+	kind, key := op.Kind, b.mark(append(b.arena, op.Key...))
+	switch {
+	case op.Family == "" && kind == OpPut:
+		kind = OpPutMeta
+	case op.Family == "":
+		kind = OpDeleteMeta
+	}
+	b.add(kind, op.Family, key, b.mark(append(b.arena, op.Value...)))
+}
+
 // Copied is the number of bytes that the batch copied: Size without the tails.
 func (b *Batch) Copied() int { return len(b.arena) }
 

@@ -3,6 +3,7 @@ package cf
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -47,6 +48,16 @@ type Dater interface {
 
 // LoadedPrefix is the beginning of the key of a record about a load; see [Follower].
 const LoadedPrefix = "standby/loaded/"
+
+// ExpiryPrefix is the beginning of the keys of the catalog that say what families may drop, as an
+// [Expiry] in JSON. A family's name follows.
+const ExpiryPrefix = "standby/expiry/"
+
+// EngineEntry reports whether an entry of the catalog is an engine's own, and not one of ExpiryPrefix: a
+// record that changes it says more than that.
+func EngineEntry(key string) bool {
+	return strings.HasPrefix(key, "standby/") && !strings.HasPrefix(key, ExpiryPrefix) || strings.HasPrefix(key, "ingest/")
+}
 
 // A Shipper is a [Store] that standbys can follow.
 type Shipper interface {
@@ -115,6 +126,9 @@ type Log interface {
 // methods belong to one goroutine, those of Shipper to any.
 type Follower interface {
 	Shipper
+	// Skip makes a position the one of the newest commit, without a record. It is not below Latest, and
+	// nobody follows the store.
+	Skip(ctx context.Context, to Position) error
 	// LastRecords are the last records that were applied unchanged, one after the other, the
 	// last one last: enough to tell two logs apart.
 	LastRecords(ctx context.Context) ([]*LogRecord, error)

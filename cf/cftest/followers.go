@@ -2,9 +2,11 @@ package cftest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -212,33 +214,49 @@ func Follow(ctx context.Context, from, to cf.Follower, n int) error {
 		if r == nil || err != nil {
 			return err
 		}
-		need, err := to.Prepare(ctx, r)
-		if err != nil {
+		if err := followOne(ctx, from, to, r); err != nil {
 			return err
-		}
-		if len(need.Files) > 0 {
-			dir, err := from.LoadDir(need.Load)
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(os.RemoveAll(need.Dir), os.CopyFS(need.Dir, os.DirFS(dir))); err != nil {
-				return err
-			}
-		}
-		if err := to.Apply(ctx, r); err != nil {
-			return err
-		}
-		if to.Latest() != r.Last {
-			return fmt.Errorf("position %d after the record up to %d", to.Latest(), r.Last)
 		}
 	}
 	_, err = to.SyncLog(ctx)
 	return err
 }
 
+// followOne applies a record of one store to another one.
+func followOne(ctx context.Context, from, to cf.Follower, r *cf.LogRecord) error {
+	need, err := to.Prepare(ctx, r)
+	if err != nil {
+		return err
+	}
+	if len(need.Files) > 0 {
+		dir, err := from.LoadDir(need.Load)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.RemoveAll(need.Dir), os.CopyFS(need.Dir, os.DirFS(dir))); err != nil {
+			return err
+		}
+	}
+	if err := to.Apply(ctx, r); err != nil {
+		return err
+	}
+	if to.Latest() != r.Last {
+		return fmt.Errorf("position %d after the record up to %d", to.Latest(), r.Last)
+	}
+	return nil
+}
+
 // Same compares two stores at one position: their cells, their catalogs, and the last
 // records of the second one, which the first one must contain.
 func Same(ctx context.Context, a, b cf.Follower) error {
+	if err := sameContent(ctx, a, b, nil); err != nil {
+		return err
+	}
+	return sameRecords(ctx, a, b)
+}
+
+// sameContent compares the cells and the catalogs of two stores, of some families only the newest versions.
+func sameContent(ctx context.Context, a, b cf.Follower, versions map[string]int) error {
 	x, err := a.LogSnapshot(ctx)
 	if err != nil {
 		return err
@@ -252,18 +270,8 @@ func Same(ctx context.Context, a, b cf.Follower) error {
 	if x.At != y.At || !slices.Equal(x.Families, y.Families) {
 		return fmt.Errorf("positions %d and %d, families %v and %v", x.At, y.At, x.Families, y.Families)
 	}
-	for _, family := range x.Families {
-		want, _, err := Collect(ctx, x, everything(family))
-		if err != nil {
-			return err
-		}
-		got, _, err := Collect(ctx, y, everything(family))
-		if err != nil {
-			return err
-		}
-		if !want.Equal(got) {
-			return fmt.Errorf("at position %d, family %s\n has %s\nwant %s", x.At, family, got, want)
-		}
+	if err := sameCells(ctx, x, y, versions); err != nil {
+		return err
 	}
 	want, err := x.MetaPrefix(ctx, "")
 	if err != nil {
@@ -276,7 +284,37 @@ func Same(ctx context.Context, a, b cf.Follower) error {
 	if fmt.Sprint(want) != fmt.Sprint(got) {
 		return fmt.Errorf("at position %d, the catalog\n has %q\nwant %q", x.At, got, want)
 	}
-	return sameRecords(ctx, a, b)
+	return nil
+}
+
+func sameCells(ctx context.Context, x, y *cf.LogSnapshot, versions map[string]int) error {
+	for _, family := range x.Families {
+		scan := everything(family)
+		if text, err := x.Meta(ctx, cf.ExpiryPrefix+family); err != nil {
+			return err
+		} else if text != nil { // what may be dropped may be there
+			var e cf.Expiry
+			if err := json.Unmarshal(text, &e); err != nil {
+				return err
+			}
+			scan.Filter.Since = max(scan.Filter.Since, e.Before)
+		}
+		if n := versions[family]; n > 0 {
+			scan.Filter.Retention = []cf.Retention{{Versions: n, UpTo: math.MaxInt64}}
+		}
+		want, _, err := Collect(ctx, x, scan)
+		if err != nil {
+			return err
+		}
+		got, _, err := Collect(ctx, y, scan)
+		if err != nil {
+			return err
+		}
+		if !want.Equal(got) {
+			return fmt.Errorf("at position %d, family %s\n has %s\nwant %s", x.At, family, got, want)
+		}
+	}
+	return nil
 }
 
 func sameRecords(ctx context.Context, a, b cf.Follower) error {

@@ -292,6 +292,24 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 	return err
 }
 
+// Skip implements [cf.Follower].
+func (s *Store) Skip(ctx context.Context, to cf.Position) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	if at := s.Latest(); at > to {
+		return diverged("the store has position %d, beyond %d", at, to)
+	}
+	return s.do(ctx, func() error {
+		s.shaping.Lock()
+		defer s.shaping.Unlock()
+		s.acked.Store(uint64(to))
+		return s.align()
+	})
+}
+
 // LastRecords implements [cf.Follower].
 func (s *Store) LastRecords(ctx context.Context) ([]*cf.LogRecord, error) {
 	numbers, err := s.logNumbers()

@@ -13,3 +13,9 @@ func TestFollowers(t *testing.T) {
 		return pebble.Open(dir, pebble.Options{Memory: 8 << 20, Standby: follows, Async: follows})
 	})
 }
+
+func TestReplays(t *testing.T) {
+	cftest.Replays(t, func(dir string, follows bool) (cf.Follower, error) {
+		return pebble.Open(dir, pebble.Options{Memory: 8 << 20, Standby: follows, Async: follows})
+	})
+}

@@ -4,6 +4,7 @@ package rocks
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +17,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/linxGnu/grocksdb"
+
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/internal/kept"
 	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/cf/isolation"
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
@@ -421,6 +425,59 @@ func (s *Store) ingestLeft(in *inspected) error {
 	in.left = nil // in case the note must be written again
 	return nil
 }
+
+// noFamily is the number of a family that never exists. Changes of it take positions, and
+// nothing else.
+const noFamily = math.MaxUint32
+
+// Skip implements cf.Follower.
+func (s *Store) Skip(ctx context.Context, to cf.Position) error {
+	opts := grocksdb.NewDefaultWriteOptions()
+	defer opts.Destroy()
+	opts.SetNoSlowdown(true)
+	opts.SetIgnoreMissingColumnFamilies(true)
+	var rep []byte
+	for {
+		n := int64(to) - int64(s.Latest())
+		switch {
+		case n < 0:
+			return diverged("the store has position %d, beyond %d", s.Latest(), to)
+		case n == 0:
+			_, err := s.readExpiries(ctx) // they may have been written as other entries are
+			return err
+		case n == 1: // the engine notes this number also where it forgets the log
+			rep = append(append(make([]byte, wal.RepHeader), wal.RepDelete), appendString(nil, []byte(skippedKey))...)
+		case n-1 < skipAtOnce || rep == nil:
+			n = min(n-1, skipAtOnce)
+			rep = make([]byte, wal.RepHeader)
+			for range n {
+				rep = append(binary.AppendUvarint(append(rep, wal.RepFamilyDelete), noFamily), 0)
+			}
+		default:
+			n = skipAtOnce
+		}
+		binary.LittleEndian.PutUint64(rep, 0)
+		binary.LittleEndian.PutUint32(rep[8:], uint32(n))
+		_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
+			s.mu.RLock()
+			defer s.mu.RUnlock()
+			if err := s.writable(); err != nil {
+				return 0, 0, err
+			}
+			pos, err := s.tryPut(files.NewWriter(s.engine.logs, s.db, opts), rep, nil)
+			return pos, len(rep), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// skipAtOnce changes are written at once.
+const skipAtOnce = 1 << 18
+
+// skippedKey is an entry of the catalog that does not exist.
+const skippedKey = shipPrefix + "skipped"
 
 // LastRecords implements cf.Follower. Notes about loads are this store's own.
 func (s *Store) LastRecords(ctx context.Context) (last []*cf.LogRecord, err error) {

@@ -37,7 +37,7 @@ const (
 	createdPrefix = shipPrefix + "created/" // then the family's number, a slash and its name
 	droppedPrefix = shipPrefix + "dropped/" // then the family's name
 	loadedPrefix  = cf.LoadedPrefix         // then the load's id
-	expiryPrefix  = shipPrefix + "expiry/"  // then the family's name; an entry that exists
+	expiryPrefix  = cf.ExpiryPrefix         // then the family's name; an entry that exists
 )
 
 // Ship implements cf.Shipper.

@@ -15,3 +15,9 @@ func TestFollowers(t *testing.T) {
 		return rocks.Open(dir, rocks.Options{Memory: 8 << 20, Standby: follows, Async: follows})
 	})
 }
+
+func TestReplays(t *testing.T) {
+	cftest.Replays(t, func(dir string, follows bool) (cf.Follower, error) {
+		return rocks.Open(dir, rocks.Options{Memory: 8 << 20, Standby: follows, Async: follows})
+	})
+}

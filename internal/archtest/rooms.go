@@ -89,6 +89,7 @@ var rooms = map[string]room{
 	"cf/tally":     {imports: []string{"cf", xxhash}, tests: []string{"cf/cftest"}},
 	"cf/ordered":   {imports: []string{"cf", "tuple"}, tests: []string{"cf/cftest"}},
 	"cf/merge":     {imports: []string{"cf", "internal/sketch"}, tests: []string{"cells"}},
+	"cf/replay":    {imports: []string{"cf", "cf/merge", compress}},
 	"cf/isolation": {imports: []string{"cf", "internal/lock"}},
 	// Reads RocksDB's files without RocksDB.
 	"cf/internal/wal":   {imports: []string{"cf"}},
@@ -107,7 +108,7 @@ var rooms = map[string]room{
 	"cf/rocks/internal/files":      {imports: []string{"cf", "cf/rocks/internal/native", "internal/claim", grocksdb}, c: true},
 	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/cftest/memory":             {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/ordered"}, tests: []string{"cf/cftest"}},
-	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", rapid}},
+	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", "cf/replay", rapid}},
 	"cf/pebble":                    {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/ordered", "internal/claim", "internal/lock", pebble, xtime}, tests: []string{"cf/cftest"}},
 	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
@@ -132,7 +133,7 @@ var rooms = map[string]room{
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
 	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
 
-	"query/plumbing":  {imports: []string{"cells", "cf", "query/internal/engine", "query/internal/fault", "query/internal/state", "query/write", "schema"}},
+	"query/plumbing":  {imports: []string{"cells", "cf", "query/internal/catalog", "query/internal/engine", "query/internal/fault", "query/internal/state", "query/write", "schema"}},
 	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/plumbing", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/tags", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
 	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", "query/plumbing", rapid, porcupine}, tests: []string{"cf/cftest"}},
 	"queue":           {imports: []string{"query/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
@@ -147,7 +148,7 @@ var rooms = map[string]room{
 
 	// The only package that uses object stores.
 	"archive":         {imports: []string{"query", "query/plumbing", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
-	"archive/moments": {imports: []string{"archive", "cf", "internal/bar", "internal/history", "query", "schema", "standby", compress, xsync}, tests: []string{"api/smolwcpb", "cells", "query/read", "query/write", grpc}},
+	"archive/moments": {imports: []string{"archive", "cf", "cf/replay", "internal/bar", "internal/history", "query", "query/plumbing", "schema", "standby", compress, xsync}, tests: []string{"api/smolwcpb", "cells", "query/read", "query/write", grpc}},
 
 	// SQL knows neither the server nor Bigtable's messages, which api/wire converts: the shell
 	// runs it too. Only the server's packages, the client and standbys know gRPC. Bigtable's
