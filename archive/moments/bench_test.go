@@ -32,6 +32,7 @@ var (
 // reading the segments and bulk loading the remaining cells, vs-load-cpu compares the processor time, which other work on the machine
 // changes less, and vs-zstd compares the segments' size with the records compressed at once.
 func BenchmarkRestoreOfALog(b *testing.B) {
+	moments.ReplayTogether(0, 0)
 	s := &source{t: b, dir: filepath.Join(b.TempDir(), "db"), target: filepath.Join(b.TempDir(), "archive"), clock: newClock(), logger: slog.New(slog.DiscardHandler), kept: 8 << 30}
 	s.now, s.o = s.clock.now, moments.Options{Every: time.Millisecond, BaseEvery: 1000 * time.Hour}
 	s.open()
@@ -131,6 +132,8 @@ func BenchmarkRestoreOfALog(b *testing.B) {
 	}
 	per := func(d time.Duration) float64 { return d.Seconds() / float64(b.N) }
 	b.ReportMetric(per(restore), "restore-s")
+	b.ReportMetric(per(used), "restore-cpu-s")
+	b.ReportMetric(per(usedElse), "else-cpu-s")
 	b.ReportMetric(per(read), "read-s")
 	b.ReportMetric(per(bulk), "load-s")
 	b.ReportMetric(per(restore)/(per(read)+per(bulk)), "vs-load")

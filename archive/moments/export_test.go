@@ -27,3 +27,9 @@ func SetLastTime(d time.Duration) { lastTime = d }
 
 // SegmentKey and its opposite.
 var SegmentKey = segmentKey
+
+// In tests, few records are applied together, and take more than one file.
+func init() { ReplayTogether(1<<10, 1<<8) }
+
+// ReplayTogether sets the bounds of [replay.Options].
+func ReplayTogether(memory, least int) { replayMemory, replayLeast = memory, least }

@@ -267,7 +267,7 @@ func (s *source) step(r *rand.Rand) string {
 	}
 	var err error
 	what := ""
-	switch n := r.IntN(21); {
+	switch n := r.IntN(24); {
 	case n < 8:
 		m := write.NewMutation()
 		m.Set("meta", fmt.Sprint("q", r.IntN(3)), cells.I64(r.Int64N(1000)))
@@ -314,6 +314,20 @@ func (s *source) step(r *rand.Rand) string {
 			err = s.db.Table("fleet").Compact(ctx)
 		}
 		what = "a compaction"
+	case n == 21:
+		what, err = "a new rule", s.db.SetFamily(ctx, "fleet", schema.Family{Name: "two", GC: schema.MaxVersions(1 + r.IntN(3))})
+	case n == 22:
+		m := write.NewMutation()
+		m.DeleteCellsInColumn("two", "n")
+		m.DeleteTimestampRange("meta", "q0", 0, s.db.Now())
+		m.Set("two", "n", cells.I64(r.Int64N(100)))
+		what, err = "deletes of columns", s.db.Table("fleet").Apply(ctx, key, m)
+	case n == 23:
+		_, err = s.db.GC(ctx, "fleet", query.GCOptions{})
+		for _, kind := range []schema.ChangeKind{schema.DeleteTable, schema.UndeleteTable} {
+			err = cmp.Or(err, s.db.ApplyPlan(ctx, schema.Plan{Changes: []schema.Change{{Kind: kind, Table: "airport"}}}))
+		}
+		what = "a collection, and a table that was deleted and is back"
 	case n == 18:
 		s.quiet()
 		s.send()
@@ -357,6 +371,47 @@ func TestEveryMomentIsRestored(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A restore reads the log backward under the rule at its beginning. Where a later rule keeps more, it has what that keeps.
+func TestARuleKeepsMoreLater(t *testing.T) {
+	t.Parallel()
+	s := newSource(t)
+	ctx := t.Context()
+	rule := func(n int) {
+		t.Helper()
+		if err := s.db.SetFamily(ctx, "fleet", schema.Family{Name: "two", GC: schema.MaxVersions(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func() {
+		t.Helper()
+		for i := range 20 {
+			m := write.NewMutation()
+			m.Set("two", "n", cells.I64(int64(i)))
+			if err := s.db.Table("fleet").Apply(ctx, fmt.Sprint("plane", i%3), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.sent()
+	rule(1)
+	s.quiet()
+	if err := os.RemoveAll(s.target); err != nil { // the backup with this rule is the first one
+		t.Fatal(err)
+	}
+	s.send()
+	s.sent()
+	put()
+	states := []state{s.state("one version")}
+	rule(3)
+	put()
+	states = append(states, s.state("three versions"))
+	rule(2)
+	states = append(states, s.state("two versions"))
+	s.sent()
+	s.quiet()
+	s.compare(states)
 }
 
 // At any time a restore has each write that had returned by then, and none that began later, however many are under way.

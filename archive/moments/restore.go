@@ -14,8 +14,10 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/replay"
 	"github.com/smolwc/smolwc/internal/bar"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/standby"
 )
@@ -114,6 +116,15 @@ type target struct {
 	until int64
 }
 
+// A way is how records are applied. Each takes what the one before it may refuse.
+type way int
+
+const (
+	fromTheEnd way = iota // the last ones backward, and together
+	together
+	oneByOne
+)
+
 type restoring struct {
 	o     RestoreOptions
 	dir   string
@@ -125,7 +136,11 @@ type restoring struct {
 	// limits are the positions up to which the records of the parts count, by the parts' indexes.
 	limits map[int]uint64
 	at     uint64 // the records up to here were applied, or are in the backup
-	res    Restored
+	// way is how records are applied, and until where, if not to the target, by [restoring.replayFiles].
+	way   way
+	until uint64
+	res   Restored
+	read  int64 // bytes of segments
 	// fetched is how much of the backup was fetched, if somebody wants to know.
 	fetched int64
 }
@@ -171,6 +186,10 @@ func (r *restoring) run(ctx context.Context, a *archive.Archive, m Moment) (err 
 		return r.describe(ctx, dir)
 	}
 	_, err = a.Restore(ctx, r.base.Generation, r.dir, o)
+	for r.way < oneByOne && errors.Is(err, replay.ErrUnfit) {
+		r.way++
+		_, err = a.Restore(ctx, r.base.Generation, r.dir, o)
+	}
 	return err
 }
 
@@ -352,19 +371,59 @@ func (r *restoring) replay(ctx context.Context, a *archive.Archive, dir string) 
 	if r.at = uint64(store.Latest()); r.at > r.to.last {
 		return fmt.Errorf("%w: backup %d ends at position %d, and not at %d or before, as the log says", archive.ErrDamaged, r.base.Generation, r.at, r.base.UpTo)
 	}
-	b := bar.OfBytes(r.o.Progress, "replaying", r.res.Bytes)
-	defer b.Finish()
-	err = r.replayFiles(ctx, b, func(b *block, x *cf.LogRecord) error {
+	r.until, r.res.Records, r.read = r.to.last, 0, 0
+	show := bar.OfBytes(r.o.Progress, "replaying", r.res.Bytes)
+	defer show.Finish()
+	var in *block // with the record
+	one := func(ctx context.Context, x *cf.LogRecord) error {
 		need, err := store.Prepare(ctx, x)
 		if err == nil && len(need.Files) > 0 {
-			err = r.fetchLoad(ctx, b, need)
+			err = r.fetchLoad(ctx, in, need)
 		}
 		if err != nil {
 			return err
 		}
-		step("restore: record")
 		return store.Apply(ctx, x)
+	}
+	o := replay.Options{
+		Apply: one, Memory: replayMemory, Least: replayLeast,
+		Versions: func(ctx context.Context) (map[string]int, error) { return plumbing.VisibleVersions(ctx, store) },
+	}
+	var tail *replay.Tail
+	if r.way == fromTheEnd {
+		if tail, err = replay.NewTail(ctx, store, cf.Position(r.to.last), o); err != nil {
+			return err
+		}
+		defer func() { err = cmp.Or(err, tail.Close()) }()
+		if err := r.readTail(ctx, show, tail); err != nil {
+			return err
+		}
+		if tail.Worth() {
+			r.until = uint64(tail.After())
+			o.Versions = nil // readers see more of what was there then
+		} else {
+			if err := tail.Close(); err != nil {
+				return err
+			}
+			r.res.Records, r.read = 0, 0
+		}
+	}
+	rest := replay.New(store, o)
+	defer func() { err = cmp.Or(err, rest.Close()) }()
+	err = r.replayFiles(ctx, show, func(b *block, x *cf.LogRecord) error {
+		step("restore: record")
+		if in = b; r.way == oneByOne {
+			return one(ctx, x)
+		}
+		return rest.Add(ctx, x)
 	})
+	if err == nil {
+		err = rest.End(ctx)
+	}
+	if err == nil && r.until < r.to.last {
+		step("restore: tail")
+		err = tail.Load(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -375,21 +434,31 @@ func (r *restoring) replay(ctx context.Context, a *archive.Archive, dir string) 
 	return store.Promote(ctx, false, func() error { return nil })
 }
 
-// replayFiles calls take with each record that counts. It reads segments ahead of that.
-func (r *restoring) replayFiles(ctx context.Context, show *bar.Bar, take func(*block, *cf.LogRecord) error) error {
+// The bounds of [replay.Options]; 0 is theirs.
+var replayMemory, replayLeast int
+
+// errStop ends reading.
+var errStop = errors.New("stop")
+
+// readFiles calls take with the blocks of each of some segments. It reads one ahead of that.
+func (r *restoring) readFiles(ctx context.Context, files []*segment, take func(context.Context, *segment, []*block) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	results := make(chan chan []*block, 1) // more would take more memory
 	g.Go(func() error {
 		defer close(results)
-		for _, s := range r.files {
+		for _, s := range files {
 			one := make(chan []*block, 1)
 			select {
 			case results <- one:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			g.Go(func() error {
-				blocks, err := readSegment(ctx, r.chain.objects, s)
+			known := r.cache[s]
+			g.Go(func() (err error) {
+				blocks := known
+				if blocks == nil {
+					blocks, err = readSegment(ctx, r.chain.objects, s)
+				}
 				if err == nil {
 					one <- blocks
 				}
@@ -399,8 +468,7 @@ func (r *restoring) replayFiles(ctx context.Context, show *bar.Bar, take func(*b
 		return nil
 	})
 	g.Go(func() error {
-		done, i := int64(0), 0
-		number, sum := uint64(0), archive.Sum{}
+		i := 0
 		for one := range results {
 			var blocks []*block
 			select {
@@ -408,35 +476,106 @@ func (r *restoring) replayFiles(ctx context.Context, show *bar.Bar, take func(*b
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			s := r.files[i]
+			if err := take(ctx, files[i], blocks); err != nil {
+				return err
+			}
 			i++
-			if number != 0 && (s.first != number+1 || blocks[0].Prev != sum) {
-				return damaged(s.key, fmt.Errorf("it does not follow segment %d", number))
-			}
-			number, sum = s.last, blocks[len(blocks)-1].sum
-			for _, b := range blocks {
-				if err := r.apply(ctx, b, take); err != nil {
-					return fmt.Errorf("segment %d: %w", b.Number, err)
-				}
-			}
-			done += s.size
-			show.Set(done)
-			if r.o.Report != nil {
-				r.o.Report(archive.Progress{Done: r.fetched + done, Total: r.fetched + r.res.Bytes})
-			}
 		}
 		return nil
 	})
-	return g.Wait()
+	if err := g.Wait(); !errors.Is(err, errStop) {
+		return err
+	}
+	return nil
+}
+
+// replayFiles calls take with each record that counts, up to r.until.
+func (r *restoring) replayFiles(ctx context.Context, show *bar.Bar, take func(*block, *cf.LogRecord) error) error {
+	if r.at >= r.until {
+		return nil
+	}
+	number, sum := uint64(0), archive.Sum{}
+	return r.readFiles(ctx, r.files, func(ctx context.Context, s *segment, blocks []*block) error {
+		if number != 0 && (s.first != number+1 || blocks[0].Prev != sum) {
+			return damaged(s.key, fmt.Errorf("it does not follow segment %d", number))
+		}
+		number, sum = s.last, blocks[len(blocks)-1].sum
+		for _, b := range blocks {
+			if r.at >= r.until {
+				return errStop
+			}
+			if err := r.apply(ctx, b, take); err != nil {
+				return fmt.Errorf("segment %d: %w", b.Number, err)
+			}
+		}
+		r.hasRead(s, show)
+		return nil
+	})
+}
+
+// hasRead shows that a segment was read; one may be read twice.
+func (r *restoring) hasRead(s *segment, show *bar.Bar) {
+	r.read = min(r.read+s.size, r.res.Bytes)
+	show.Set(r.read)
+	if r.o.Report != nil {
+		r.o.Report(archive.Progress{Done: r.fetched + r.read, Total: r.fetched + r.res.Bytes})
+	}
+}
+
+// readTail gives a tail the records before the target, the last one first.
+func (r *restoring) readTail(ctx context.Context, show *bar.Bar, tail *replay.Tail) error {
+	files := slices.Clone(r.files)
+	slices.Reverse(files)
+	var next *segment
+	var sum archive.Sum // of the block before next
+	return r.readFiles(ctx, files, func(ctx context.Context, s *segment, blocks []*block) error {
+		if next != nil && (next.first != s.last+1 || sum != blocks[len(blocks)-1].sum) {
+			return damaged(next.key, fmt.Errorf("it does not follow segment %d", s.last))
+		}
+		next, sum = s, blocks[0].Prev
+		for _, b := range slices.Backward(blocks) {
+			limit, ok := r.limitOf(b)
+			if !ok {
+				continue
+			}
+			for _, x := range slices.Backward(b.records) {
+				if x.last > limit {
+					continue
+				}
+				if x.last <= r.at {
+					return errStop
+				}
+				step("restore: record")
+				if more, err := tail.Add(ctx, x.logged()); err != nil || !more {
+					return cmp.Or(err, errStop)
+				}
+				r.res.Records++
+			}
+		}
+		r.hasRead(s, show)
+		return nil
+	})
+}
+
+func (x *record) logged() *cf.LogRecord {
+	return &cf.LogRecord{After: cf.Position(x.after), Last: cf.Position(x.last), Data: x.data, Time: x.time}
+}
+
+// limitOf is the position up to which the records of a block count; false if it is of another run, or comes later.
+func (r *restoring) limitOf(b *block) (uint64, bool) {
+	i := r.to.run.partOf(b.Number)
+	limit, ok := r.limits[i]
+	p := r.to.run.parts[i]
+	return limit, ok && b.Number >= p.First && b.Number <= p.lastBlock
 }
 
 // apply calls take with the records of a block that count.
 func (r *restoring) apply(ctx context.Context, b *block, take func(*block, *cf.LogRecord) error) error {
-	i := r.to.run.partOf(b.Number)
-	limit, ok := r.limits[i] // others are of another run, or come later
-	if p := r.to.run.parts[i]; !ok || b.Number < p.First || b.Number > p.lastBlock {
+	limit, ok := r.limitOf(b)
+	if !ok {
 		return nil
 	}
+	limit = min(limit, r.until)
 	for _, x := range b.records {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -444,7 +583,7 @@ func (r *restoring) apply(ctx context.Context, b *block, take func(*block, *cf.L
 		if x.last > limit || x.last <= r.at {
 			continue
 		}
-		if err := take(b, &cf.LogRecord{After: cf.Position(x.after), Last: cf.Position(x.last), Data: x.data, Time: x.time}); err != nil {
+		if err := take(b, x.logged()); err != nil {
 			return err
 		}
 		r.at = x.last

@@ -75,6 +75,7 @@ func (s Source) Log(ctx context.Context, of standby.Archived, after uint64, at t
 	}
 	if r.at = after; r.to.last > after {
 		r.reach(after)
+		r.until = r.to.last
 		s.say("the log is read for the standby", "from_position", after, "to_position", r.to.last, "segments", len(r.files))
 		err = r.replayFiles(ctx, nil, func(b *block, x *cf.LogRecord) error {
 			return take(x, func(ctx context.Context, load, dir string) error { return r.fetchFiles(ctx, b, load, dir) })
