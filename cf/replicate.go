@@ -49,7 +49,7 @@ type Dater interface {
 // LoadedPrefix is the beginning of the key of a record about a load; see [Follower].
 const LoadedPrefix = "standby/loaded/"
 
-// ExpiryPrefix is the beginning of the keys of the catalog that say what families may drop, as an
+// ExpiryPrefix is the beginning of the keys of the catalog about the cells that families may drop, as an
 // [Expiry] in JSON. A family's name follows.
 const ExpiryPrefix = "standby/expiry/"
 

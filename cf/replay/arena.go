@@ -70,7 +70,7 @@ func (a *arena) change(at uint32) change {
 	return change{kind: cf.OpKind(a.data[at-arenaHead]), key: a.data[at : at+k : at+k], value: a.data[at+k : at+k+v : at+k+v], seq: seq}
 }
 
-// sorted gives what is left of the changes of a family, in the order of their keys.
+// sorted gives the rest of the changes of a family, in the order of their keys.
 func (a *arena) sorted(family string, give func(change) error) error {
 	all := a.entries[family]
 	if len(all) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// before are times before which the families may drop cells. As long as they rise, what a family
-// dropped when it might is not seen. A record that lowers one is applied alone: what the family
+// before are times before which the families may drop cells. As long as they rise, a cell that a family
+// dropped when it might is not seen. A record that lowers one is applied alone: the cells that the family
 // still has must go first.
 type before map[string]int64
 

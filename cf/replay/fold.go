@@ -23,8 +23,8 @@ type change struct {
 }
 
 // A fold takes changes in the order of their keys, those of one key in the order in which they
-// were made, and gives what is left of them in the same order: at most one deleted range and one
-// other change for each key. The ranges delete what was there before all of the changes, and
+// were made, and gives the rest of them in the same order: at most one deleted range and one
+// other change for each key. The ranges delete the cells from before all of the changes, and
 // none of the others.
 type fold struct {
 	give   func(change) error

@@ -31,7 +31,7 @@ func apply(cells map[string]string, c change) {
 	}
 }
 
-// What is left of changes, in one arena or in several that are merged, leaves what all of
+// The rest of changes, in one arena or in several that are merged, leaves that all of
 // them leave one by one, whatever was there before: ranges first, and then the rest.
 func TestWhatIsLeftIsAll(t *testing.T) {
 	dir := t.TempDir()

@@ -1,4 +1,4 @@
-// Package replay applies a part of a log to a store as one load of what is left of it in the end,
+// Package replay applies a part of a log to a store as one load of the rest of it in the end,
 // in bounded memory: cells that later changes replaced or deleted are left out before the store
 // sees them.
 package replay
@@ -239,7 +239,7 @@ func (r *Replay) flush(ctx context.Context, last bool) error {
 	return nil
 }
 
-// load loads what is left of the changes. The catalog and deletes are written first.
+// load loads the rest of the changes. The catalog and deletes are written first.
 func (r *Replay) load(ctx context.Context, last bool) (err error) {
 	return r.loadAs(ctx, last, nil, nil)
 }
@@ -305,7 +305,7 @@ func (r *Replay) loadAs(ctx context.Context, last bool, named map[string]string,
 	return err
 }
 
-// merge gives what is left of the changes of a family.
+// merge gives the rest of the changes of a family.
 func (r *Replay) merge(name string, give func(change) error) error {
 	if len(r.spills) == 0 {
 		return r.arena.sorted(name, give)
@@ -338,7 +338,7 @@ func (r *Replay) merge(name string, give func(change) error) error {
 	return mergeSources(sources, give)
 }
 
-// A writer writes what is left of changes to the store.
+// A writer writes the rest of changes to the store.
 type writer struct {
 	ctx   context.Context
 	store cf.Follower
@@ -402,7 +402,7 @@ func (w *writer) change(c change) error {
 	return w.write()
 }
 
-// take writes what is left of the changes of a key.
+// take writes the rest of the changes of a key.
 func (w *writer) take(c change) error {
 	op := cf.LoggedOp{Kind: c.kind, Family: w.family, Key: c.key, Value: c.value}
 	if c.kind == cf.OpDelete || c.kind == cf.OpDeleteRange {

@@ -16,7 +16,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A spill is a file of what was left of the changes in an arena: frames of one family after the
+// A spill is a file of the rest of the changes in an arena: frames of one family after the
 // other, each in the order of its keys. A frame is changes: kind, lengths of key and value, key
 // and value.
 type spill struct {
@@ -157,7 +157,7 @@ func (s *spillSource) number() (uint64, error) {
 	return n, nil
 }
 
-// A memorySource gives what is left of the changes in an arena.
+// A memorySource gives the rest of the changes in an arena.
 type memorySource struct{ left []change }
 
 func (s *memorySource) close() {}
@@ -194,7 +194,7 @@ func (h *heads) Pop() any {
 	return last
 }
 
-// mergeSources gives what is left of the changes of sources, each of which is later than the one
+// mergeSources gives the rest of the changes of sources, each of which is later than the one
 // before it.
 func mergeSources(sources []source, give func(change) error) error {
 	var h heads

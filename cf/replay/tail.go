@@ -108,7 +108,7 @@ func (t *Tail) Add(ctx context.Context, x *cf.LogRecord) (bool, error) {
 // Worth reports whether there is enough for a load.
 func (t *Tail) Worth() bool { return t.r.bytes >= t.r.o.Least }
 
-// Load loads what is left of the records, into a store that holds everything up to After.
+// Load loads the rest of the records, into a store that holds everything up to After.
 func (t *Tail) Load(ctx context.Context) error {
 	r := t.r
 	if at := r.store.Latest(); at != t.after {
