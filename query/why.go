@@ -35,7 +35,7 @@ type Why struct {
 	// LogBegins is the time since which the log has all changes, and LogErr says why there
 	// is no log: it matches [ErrNoChangeStream] if the table has no change stream,
 	// [ErrChangesGone] if the log was trimmed meanwhile, and is of the kind
-	// [KindFailedPrecondition] in a database that is opened read-only. Without a log, no
+	// [KindFailedPrecondition] in a database that is opened read-only or lives in a cluster. Without a log, no
 	// version that is no longer stored is known, and no commit.
 	LogBegins cells.Timestamp
 	LogErr    error
@@ -130,7 +130,7 @@ func (t *Table) why(ctx context.Context, key string, columns []read.ColumnSpec) 
 	}
 	w := &whyNote{Why: Why{Now: src.Now}, families: len(src.Table.Families), asked: stored, stored: map[cellAt]int{}, open: map[cellAt]int{}, hold: cf.HoldingOf(ctx)}
 	defer w.release()
-	log, err := t.readChanges(ctx, []ChangesOption{ChangesIn(read.RowRange{Start: key, End: key + "\x00"}), changesOption(func(s *changes.Spec) { s.Kept = true })})
+	log, err := t.logOf(ctx, key)
 	switch {
 	case err == nil:
 		defer log.Close()
@@ -160,6 +160,14 @@ func (t *Table) why(ctx context.Context, key string, columns []read.ColumnSpec) 
 	}
 	w.conclude(seen, src.Table)
 	return &w.Why, nil
+}
+
+// logOf opens the log of a row's changes.
+func (t *Table) logOf(ctx context.Context, key string) (*changes.Reader, error) {
+	if _, behind := t.db.state.Shared.(cf.Behind); t.db.state.Shared != nil && !behind { // the same law does not hold there
+		return nil, fault.Errorf(fault.FailedPrecondition, "in a cluster the log of changes is not read for this")
+	}
+	return t.readChanges(ctx, []ChangesOption{ChangesIn(read.RowRange{Start: key, End: key + "\x00"}), changesOption(func(s *changes.Spec) { s.Kept = true })})
 }
 
 // A cellAt is the place of a version.
