@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -71,7 +72,7 @@ func (a *arena) change(at uint32) change {
 }
 
 // sorted gives the rest of the changes of a family, in the order of their keys.
-func (a *arena) sorted(family string, give func(change) error) error {
+func (a *arena) sorted(ctx context.Context, family string, give func(change) error) error {
 	all := a.entries[family]
 	if len(all) == 0 {
 		return nil
@@ -95,7 +96,7 @@ func (a *arena) sorted(family string, give func(change) error) error {
 		}
 		return cmp.Compare(x.at, y.at)
 	})
-	f := fold{give: give}
+	f := fold{ctx: ctx, give: give}
 	for _, e := range all {
 		if err := f.take(a.change(e.at)); err != nil {
 			return err

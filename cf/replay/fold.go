@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"sort"
@@ -27,7 +28,9 @@ type change struct {
 // other change for each key. The ranges delete the cells from before all of the changes, and
 // none of the others.
 type fold struct {
+	ctx    context.Context
 	give   func(change) error
+	taken  int
 	ranges ranges
 	covers []byte // the greatest end of the ranges that were given
 	same   []change
@@ -35,6 +38,11 @@ type fold struct {
 
 // take takes the next change. Its bytes must stay as they are.
 func (f *fold) take(c change) error {
+	if f.taken++; f.taken%1024 == 0 { // many may be left out before one is given
+		if err := f.ctx.Err(); err != nil {
+			return err
+		}
+	}
 	if len(f.same) > 0 && !bytes.Equal(f.same[0].key, c.key) {
 		if err := f.end(); err != nil {
 			return err

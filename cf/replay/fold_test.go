@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,12 +79,12 @@ func TestWhatIsLeftIsAll(t *testing.T) {
 		}
 		left := new(memorySource)
 		collect := func(c change) error { left.left = append(left.left, c); return nil }
-		if err := memory.sorted("f/f", collect); err != nil {
+		if err := memory.sorted(context.Background(), "f/f", collect); err != nil {
 			t.Fatal(err)
 		}
 		last := left
 		left = new(memorySource)
-		if err := mergeSources(append(sources, last), collect); err != nil {
+		if err := mergeSources(context.Background(), append(sources, last), collect); err != nil {
 			t.Fatal(err)
 		}
 		before := change{}

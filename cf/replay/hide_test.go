@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,7 +74,7 @@ func backward(t failer, before, l changelog) (want, got stored) {
 	}
 	for family := range a.entries {
 		var left []change
-		if err := a.sorted(family, func(c change) error { left = append(left, c); return nil }); err != nil {
+		if err := a.sorted(context.Background(), family, func(c change) error { left = append(left, c); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		for _, ranges := range []bool{true, false} {

@@ -266,7 +266,7 @@ func (r *Replay) loadAs(ctx context.Context, last bool, named map[string]string,
 	}
 	w := &writer{ctx: ctx, store: r.store, in: r.in, few: 16 + 4*len(r.store.Families())}
 	defer func() { err = cmp.Or(err, w.endRun()) }()
-	if err := cmp.Or(r.merge("", w.change), w.write()); err != nil {
+	if err := cmp.Or(r.merge(ctx, "", w.change), w.write()); err != nil {
 		return err
 	}
 	var versions map[string]int
@@ -287,7 +287,7 @@ func (r *Replay) loadAs(ctx context.Context, last bool, named map[string]string,
 		if err := w.begin(name, versions[name]); err != nil {
 			return err
 		}
-		if err := r.merge(labels[name], w.take); err != nil {
+		if err := r.merge(ctx, labels[name], w.take); err != nil {
 			return err
 		}
 	}
@@ -306,9 +306,9 @@ func (r *Replay) loadAs(ctx context.Context, last bool, named map[string]string,
 }
 
 // merge gives the rest of the changes of a family.
-func (r *Replay) merge(name string, give func(change) error) error {
+func (r *Replay) merge(ctx context.Context, name string, give func(change) error) error {
 	if len(r.spills) == 0 {
-		return r.arena.sorted(name, give)
+		return r.arena.sorted(ctx, name, give)
 	}
 	var sources []source
 	defer func() {
@@ -324,7 +324,7 @@ func (r *Replay) merge(name string, give func(change) error) error {
 		sources = append(sources, from)
 	}
 	memory := new(memorySource)
-	err := r.arena.sorted(name, func(c change) error {
+	err := r.arena.sorted(ctx, name, func(c change) error {
 		memory.left = append(memory.left, c)
 		return nil
 	})
@@ -335,7 +335,7 @@ func (r *Replay) merge(name string, give func(change) error) error {
 	if r.arena.backward {
 		slices.Reverse(sources)
 	}
-	return mergeSources(sources, give)
+	return mergeSources(ctx, sources, give)
 }
 
 // A writer writes the rest of changes to the store.

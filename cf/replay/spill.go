@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"container/heap"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -50,7 +51,7 @@ func (a *arena) spillTo(dir string) (*spill, error) {
 	}
 	w := &spiller{spill: &spill{path: file.Name(), frames: map[string][]frame{}}, out: bufio.NewWriterSize(file, 4*frameBytes)}
 	for _, w.family = range slices.Sorted(maps.Keys(a.entries)) {
-		if err = a.sorted(w.family, w.add); err == nil {
+		if err = a.sorted(context.Background(), w.family, w.add); err == nil {
 			err = w.end()
 		}
 		if err != nil {
@@ -196,7 +197,7 @@ func (h *heads) Pop() any {
 
 // mergeSources gives the rest of the changes of sources, each of which is later than the one
 // before it.
-func mergeSources(sources []source, give func(change) error) error {
+func mergeSources(ctx context.Context, sources []source, give func(change) error) error {
 	var h heads
 	for i, s := range sources {
 		c, ok, err := s.next()
@@ -209,7 +210,7 @@ func mergeSources(sources []source, give func(change) error) error {
 		}
 	}
 	heap.Init(&h)
-	f := fold{give: give}
+	f := fold{ctx: ctx, give: give}
 	for len(h) > 0 {
 		first := h[0]
 		if err := f.take(first.change); err != nil {

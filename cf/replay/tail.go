@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
@@ -17,6 +18,7 @@ type Tail struct {
 	after   cf.Position
 	before  before // of the first record that says it
 	samples map[string]sample
+	sampled int // bytes of their records
 }
 
 // A sample is a change of a family that the store does not have yet.
@@ -25,8 +27,8 @@ type sample struct {
 	change int
 }
 
-// mostSample bounds the bytes of a sample.
-const mostSample = 1 << 20
+// mostSamples bounds the bytes of the records of the samples.
+const mostSamples = 16 << 20
 
 // NewTail makes a Tail of a log that ends at a position. The caller closes it before the store.
 func NewTail(ctx context.Context, store cf.Follower, to cf.Position, o Options) (*Tail, error) {
@@ -71,7 +73,7 @@ func (t *Tail) Add(ctx context.Context, x *cf.LogRecord) (bool, error) {
 		if _, ok := t.samples[name]; ok {
 			continue
 		}
-		if len(x.Data) > mostSample {
+		if t.sampled+len(x.Data) > mostSamples {
 			return false, nil
 		}
 		if fresh == nil {
@@ -79,10 +81,13 @@ func (t *Tail) Add(ctx context.Context, x *cf.LogRecord) (bool, error) {
 		}
 		fresh[name] = sample{change: i}
 	}
-	for name, s := range fresh {
+	if fresh != nil {
 		c := *x
-		c.Data = append([]byte(nil), x.Data...)
-		t.samples[name] = sample{&c, s.change}
+		c.Data = slices.Clone(x.Data)
+		t.sampled += len(c.Data)
+		for name, s := range fresh {
+			t.samples[name] = sample{&c, s.change}
+		}
 	}
 	for i := len(r.changes) - 1; i >= 0; i-- {
 		family, at, ok, err := expiryOf(&r.changes[i])
