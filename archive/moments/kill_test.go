@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/archive/moments"
+	"github.com/smolwc/smolwc/query"
 )
 
 var kills = flag.Int("kills", 4, "steps of a sender, a merge, a prune and a restore at which the tests kill their processes; 0 is each step")
@@ -49,13 +50,16 @@ func (f *failer) Fatalf(format string, args ...any) {
 	f.Error(fmt.Sprintf(format, args...))
 }
 
+// duringRestore is the number of a restore's first step with a database.
+const duringRestore = -1
+
 // child writes, merges, prunes and restores, and kills itself at a step. It says each state that is in the archive.
 func child(args []string) {
 	dir, target, at := args[0], args[1], args[2]
 	last, _ := strconv.Atoi(at)
 	var n atomic.Int64 // several goroutines have steps
 	moments.OnStep(func(name string) {
-		if int(n.Add(1)) == last {
+		if int(n.Add(1)) == last || last == duringRestore && strings.HasPrefix(name, "restore: ") {
 			fmt.Println("killed", name)
 			self, _ := os.FindProcess(os.Getpid()) // never fails
 			_ = self.Kill()
@@ -141,7 +145,7 @@ func runChild(t *testing.T, dir, target string, at int) (states []state, killed 
 }
 
 // Killed at any step of a send, a merge, a prune or a restore, nothing is lost: the archive has no gap and no damage, every state that was
-// there before can be restored, unless it was pruned, and no half database has its name.
+// there before can be restored, unless it was pruned, and no half database has its name, or can be opened under another.
 func TestKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	_, _, _, steps := runChild(t, filepath.Join(t.TempDir(), "db"), filepath.Join(t.TempDir(), "archive"), 0)
@@ -150,7 +154,7 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 	chosen := rand.Perm(steps)
 	if *kills > 0 {
-		chosen = chosen[:*kills]
+		chosen = append(chosen[:*kills-1], duringRestore-1)
 	}
 	for _, at := range chosen {
 		dir, target := filepath.Join(t.TempDir(), "db"), filepath.Join(t.TempDir(), "archive")
@@ -158,6 +162,18 @@ func TestKilledAtEachStep(t *testing.T) {
 		t.Logf("step %d of %d: %s, after %d states", at+1, steps, killed, len(states))
 		if _, err := os.Stat(dir + "-restored"); killed != "" && !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("step %s: a restore that was killed has left a database", killed)
+		}
+		left, err := filepath.Glob(dir + "-restored.restoring-*")
+		must(t, err)
+		for _, half := range left {
+			for _, readOnly := range []bool{true, false} {
+				if db, err := query.Open(half, query.Options{ReadOnly: readOnly, MustExist: true}); err == nil {
+					t.Errorf("step %s: a restore that was killed has left a database that can be opened", killed)
+					must(t, db.Close())
+				} else {
+					t.Log(err)
+				}
+			}
 		}
 		s := &source{t: t, dir: dir, target: target, now: time.Now, logger: slog.New(slog.DiscardHandler), o: moments.Options{Every: time.Millisecond}}
 		s.open()

@@ -16,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/replay"
 	"github.com/smolwc/smolwc/internal/bar"
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/schema"
@@ -180,7 +181,14 @@ func (r *restoring) run(ctx context.Context, a *archive.Archive, m Moment) (err 
 		}
 	}
 	o.Then = func(dir string) error {
+		end, err := unfinished(dir)
+		if err != nil {
+			return err
+		}
 		if err := r.replay(ctx, a, dir); err != nil {
+			return err
+		}
+		if err := end(); err != nil {
 			return err
 		}
 		return r.describe(ctx, dir)
@@ -355,6 +363,20 @@ func (r *restoring) reach(after uint64) {
 			r.files = append(r.files, p.segment)
 		}
 	}
+}
+
+// unfinished has a database that is no moment yet opened by nobody, until end is called: a process may be killed before.
+func unfinished(dir string) (end func() error, err error) {
+	const text = "the restore of a moment did not end; remove this directory and restore again"
+	path := filepath.Join(dir, "SMOLWC") // says what the database is, and is read before it is opened
+	whole := path + ".whole"
+	if err := os.Rename(path, whole); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path+".tmp", []byte(text), 0o644); err != nil {
+		return nil, err
+	}
+	return func() error { return osfile.RenameSynced(whole, path) }, osfile.RenameSynced(path+".tmp", path)
 }
 
 // replay applies the records to the backup.

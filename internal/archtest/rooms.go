@@ -148,7 +148,7 @@ var rooms = map[string]room{
 
 	// The only package that uses object stores.
 	"archive":         {imports: []string{"query", "query/plumbing", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
-	"archive/moments": {imports: []string{"archive", "cf", "cf/replay", "internal/bar", "internal/history", "query", "query/plumbing", "schema", "standby", compress, xsync}, tests: []string{"api/smolwcpb", "cells", "query/read", "query/write", grpc}},
+	"archive/moments": {imports: []string{"archive", "cf", "cf/replay", "internal/bar", "internal/history", "internal/osfile", "query", "query/plumbing", "schema", "standby", compress, xsync}, tests: []string{"api/smolwcpb", "cells", "query/read", "query/write", grpc}},
 
 	// SQL knows neither the server nor Bigtable's messages, which api/wire converts: the shell
 	// runs it too. Only the server's packages, the client and standbys know gRPC. Bigtable's
