@@ -51,6 +51,11 @@ func (p *replayed) run() {
 	for range *replaySteps {
 		p.step()
 	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := slow.Skip(gone, slow.Latest()+2); !errors.Is(err, context.Canceled) {
+		p.Errorf("a skip with a context that has ended: %v", err)
+	}
 	versions := map[string]int{"t/a": 1 + p.rand.IntN(2)}
 	to := p.records(slow.Latest(), 0)
 	to = to[:1+p.rand.IntN(len(to))]

@@ -294,6 +294,9 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 
 // Skip implements [cf.Follower].
 func (s *Store) Skip(ctx context.Context, to cf.Position) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {

@@ -438,6 +438,9 @@ func (s *Store) Skip(ctx context.Context, to cf.Position) error {
 	opts.SetIgnoreMissingColumnFamilies(true)
 	var rep []byte
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n := int64(to) - int64(s.Latest())
 		switch {
 		case n < 0:
