@@ -61,6 +61,22 @@ func TestCorrelatedQueriesAreThoseOfDuckDB(t *testing.T) {
 	t.Logf("%d queries have the same rows, %d have two rows for one value, and %d DuckDB could not answer", compared, failed, broken)
 }
 
+// Values that are equal but not the same, as 30 days beside a month and -0 beside 0, have answers of
+// their own.
+func TestAnswersAreOfTheValuesThemselves(t *testing.T) {
+	db := openPlanes(t)
+	for text, want := range map[string]string{
+		"SELECT (SELECT EXTRACT(DAY FROM i)) FROM UNNEST([INTERVAL 1 MONTH, INTERVAL 30 DAY, INTERVAL 720 HOUR, INTERVAL 1 MONTH]) AS i":              "0\n30\n0\n0",
+		"SELECT (SELECT CAST(i.x AS STRING)) FROM UNNEST([STRUCT(INTERVAL 1 MONTH AS x), STRUCT(INTERVAL 30 DAY AS x)]) AS i":                         "0-1 0 0:0:0\n0-0 30 0:0:0",
+		"SELECT (SELECT IEEE_DIVIDE(1, f)) FROM UNNEST([0.0, -0.0, CAST('nan' AS FLOAT64), 0.0]) AS f":                                                "+Inf\n-Inf\nNaN\n+Inf",
+		"SELECT ARRAY(SELECT IEEE_DIVIDE(x, f) FROM UNNEST([1, 2]) AS x WHERE x > f) FROM UNNEST([CAST(0.0 AS FLOAT32), CAST(-0.0 AS FLOAT32)]) AS f": "[+Inf +Inf]\n[-Inf -Inf]",
+	} {
+		if got, err := db.run(text); got != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
 // An inner draws queries whose expressions have queries that name sources around them.
 type inner struct {
 	nester

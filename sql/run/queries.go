@@ -68,8 +68,9 @@ func (q *Query) answer(t *Tuple) (*answer, error) {
 	}
 	var key []byte
 	if q.Known {
-		for _, v := range around {
-			key = value.AppendKey(key, v)
+		// Not as GROUP BY compares values: of -0 and 0, and of 30 days and a month, answers differ.
+		if key, err = appendValues(nil, around); err != nil {
+			return nil, err
 		}
 		if a := of.find(key); a != nil {
 			return a, a.err
