@@ -129,7 +129,7 @@ func compileSet(p *planner, s *parse.Set) error {
 			if !e.typ.Same(t) {
 				return p.Errorf(s.Pos, "column %d is %s in one query of %s and %s in another; CAST(… AS …) makes one type of another", i+1, t, s.Kind, from)
 			}
-			if o.expr = e; from.Kind != t.Kind && from.Kind != value.TypeNull {
+			if o.expr = e; from.Kind != value.TypeNull && !from.Same(t) { // also within a struct
 				sub.plan.Plain = false
 			}
 			sub.plan.Columns = outputsOf(sub.columns)
