@@ -340,6 +340,9 @@ func (p *planner) frameBound(n *parse.Node, b parse.Bound, key *expr) (made run.
 		}
 	}
 	e, err := p.compile(b.By)
+	if err == nil && want == value.TypeFloat64 && key.typ.Kind == value.TypeNumeric && (e.literal || !isFloat(e.typ)) {
+		want = value.TypeNumeric // the sum is exact
+	}
 	if err == nil {
 		e, err = p.converted(b.By, e, value.Type{Kind: want})
 	}

@@ -157,6 +157,15 @@ func (f *frame) bound(i int, kind parse.BoundKind, to *reach, last bool) (int, e
 
 // compareAway compares a number with another one plus by, or minus by if less is set.
 func compareAway(key, own, by any, less bool) int {
+	if n, ok := by.(value.Numeric); ok {
+		if less {
+			n = n.Negated()
+		}
+		if to, ok := own.(value.Numeric).Plus(n); ok {
+			return key.(value.Numeric).Compare(to)
+		}
+		return -n.Sign() // no number is as far away
+	}
 	k, ok := key.(int64)
 	if !ok {
 		to := value.ToFloat(own) + value.ToFloat(by)
