@@ -141,12 +141,12 @@ func (w *Windowing) all(x *execution, s *sorter, by int, next sink) error {
 
 // one passes on the rows of a partition.
 func (w *Windowing) one(p *partition, next sink) error {
+	if err := p.complete(); err != nil { // before p.x changes, which held its rows
+		return err
+	}
 	own := p.x.child()
 	defer func() { own.release(own.held) }()
 	p.x = own
-	if err := p.complete(); err != nil {
-		return err
-	}
 	at := w.Width
 	var functions []windowFunction
 	for _, c := range w.Calls {

@@ -65,3 +65,23 @@ func TestFramesAreNotAddedAnew(t *testing.T) {
 		}
 	}
 }
+
+// A partition that went to a file holds nothing of the query's memory at its end.
+func TestPartitionsGiveTheirMemoryBack(t *testing.T) {
+	limits := DefaultLimits()
+	limits.Dir = t.TempDir
+	x := &execution{call: &call{ctx: t.Context()}, limits: limits}
+	defer x.close()
+	p := &partition{x: x}
+	for range 5 {
+		if err := p.put(row{values: make([]byte, 100)}, 300); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := 0
+	err := (&Windowing{}).one(p, sink{push: func(*Tuple) error { rows++; return nil }})
+	p.close()
+	if rows != 5 || err != nil || x.held != 0 {
+		t.Errorf("after %d rows, it holds %d bytes: %v", rows, x.held, err)
+	}
+}
