@@ -66,7 +66,7 @@ func (m exactMaker) column() twin {
 	return pair("FORMAT_DATETIME('%F %T', DATETIME '"+day+"' + "+of.here+")", "strftime(TIMESTAMP '"+day+"' + "+of.duck+", '%Y-%m-%d %H:%M:%S')")
 }
 
-// Random expressions of NUMERIC and INTERVAL, groups, sums and orders of them have the result that
+// Random expressions of NUMERIC and INTERVAL, groups, sums, ranks and frames of them have the result that
 // DuckDB has.
 func TestExactTypesAreThoseOfDuckDB(t *testing.T) {
 	db := openPlanes(t)
@@ -80,7 +80,8 @@ func TestExactTypesAreThoseOfDuckDB(t *testing.T) {
 			duck = append(duck, "("+n.duck+", "+i.duck+")")
 		}
 		columns, from := m.column(), pair("FROM UNNEST(["+strings.Join(here, ", ")+"]) AS x", "FROM (VALUES "+strings.Join(duck, ", ")+") AS x(n, i)")
-		for _, form := range []string{"SELECT %s", "SELECT FORMAT('%%.9f', SUM(x.n)), COUNT(DISTINCT x.n), COUNT(DISTINCT x.i), MAX(%s)"} {
+		for _, form := range []string{"SELECT %s", "SELECT FORMAT('%%.9f', SUM(x.n)), COUNT(DISTINCT x.n), COUNT(DISTINCT x.i), MAX(%s)",
+			"SELECT RANK() OVER (ORDER BY x.n DESC), DENSE_RANK() OVER (PARTITION BY x.n > 0 ORDER BY x.i), COUNT(*) OVER (ORDER BY x.n RANGE BETWEEN 1.5 PRECEDING AND 1000.25 FOLLOWING), %s"} {
 			duckForm := strings.ReplaceAll(form, "FORMAT('%%.9f', SUM(x.n))", "CAST(SUM(x.n) AS VARCHAR)")
 			q := pair(fmt.Sprintf(form, columns.here)+" "+from.here, fmt.Sprintf(duckForm, columns.duck)+" "+from.duck)
 			got, err := db.run(q.here)

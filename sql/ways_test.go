@@ -17,10 +17,7 @@ import (
 // A wayMaker draws queries whose rows all have the columns k, which is unique, g, f, d, v, m, s, b, st
 // and ar, so that any of them can stand in FROM of another one. Where the order of rows shows in a
 // result, it is that of k.
-type wayMaker struct {
-	*rapid.T
-	tables int
-}
+type wayMaker struct{ *rapid.T }
 
 const wayColumns = "k, g, f, d, v, m, s, b, st, ar"
 
@@ -50,7 +47,7 @@ func (w wayMaker) condition(of string) string {
 		"ARRAY_LENGTH(T.ar) = 3", "T.s LIKE T.s || '%'", "T.g IS DISTINCT FROM 2"), "T.", of+".")
 }
 
-// of draws a query. Its alias is new.
+// of draws a query in brackets, with queries in FROM up to a depth.
 func (w wayMaker) of(depth int) string {
 	if depth == 0 {
 		return wayTable(w.word("t", "t", "u"))
@@ -222,7 +219,7 @@ func TestQueriesHaveTheSameRowsInAllWays(t *testing.T) {
 	sql.SortIn(t, 0, 1<<30, t.TempDir())
 	lent := 0
 	rapid.Check(t, func(t *rapid.T) {
-		of := wayMaker{T: t}.of(rapid.IntRange(1, 3).Draw(t, "depth"))
+		of := wayMaker{t}.of(rapid.IntRange(1, 3).Draw(t, "depth"))
 		rows := func(text string, spoil bool) []string {
 			p, err := m.plan(text)
 			if err != nil {
