@@ -184,7 +184,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	}
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, cancel) })()
+	last := lastTime
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(last, cancel) })()
 	first := min(s.o.Every, mostWait)
 	wait, said, saidAt := first, "", time.Time{}
 	for {
