@@ -122,6 +122,8 @@ func (s *Store) KeepChanges(from time.Time) error {
 		s.log.mu.Lock()
 		s.log.from = cf.Position(s.acked.Load())
 		s.log.mu.Unlock()
+		s.fs.shelving.Lock()
+		defer s.fs.shelving.Unlock()
 		return wrap(s.fs.RemoveAll(s.fs.archive()))
 	}
 	if err := s.keepLogs(); err != nil {

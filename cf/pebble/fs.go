@@ -62,10 +62,12 @@ type system struct {
 	ends   sync.Map // int64 by the name of a log: where its whole records end, if a crash cut it off
 	syncs  atomic.Int64
 	moving sync.RWMutex
-	lock   *dirLock
-	claim  *claim.Claim // nil in memory
-	pace   *rate.Limiter
-	life   context.Context // after its end nothing is paced
+	// shelving is held while a log moves to the kept ones with its note, and while all of them go.
+	shelving sync.Mutex
+	lock     *dirLock
+	claim    *claim.Claim // nil in memory
+	pace     *rate.Limiter
+	life     context.Context // after its end nothing is paced
 
 	opened  atomic.Bool // before it, errors go to Open
 	ended   atomic.Bool // nothing is repeated any longer
@@ -380,6 +382,11 @@ func (s *system) Remove(name string) error {
 // shelve moves a log to those that are kept, and notes where its records end: a crash may have
 // cut it off, so its end does not say whether something is missing.
 func (s *system) shelve(name string) error {
+	s.shelving.Lock()
+	defer s.shelving.Unlock()
+	if !s.keep.Load() {
+		return s.again(func() error { return cmp.Or(s.removing(name), s.FS.Remove(name)) })
+	}
 	base := s.FS.PathBase(name)
 	end, err := s.endOfRecords(name)
 	if err == nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -199,5 +201,52 @@ func TestEndWaits(t *testing.T) {
 	release()
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A disk that calls a function when a log is about to be kept.
+type keepingDisk struct {
+	vfs.FS
+	keeps func()
+}
+
+func (d keepingDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.Contains(name, "archive") {
+		d.keeps()
+	}
+	return d.FS.Create(name, category)
+}
+
+// The last log is on its way to the kept ones while nobody wants changes any more: neither fails,
+// and none is left.
+func TestLogsAreNoLongerKeptWhileOneMoves(t *testing.T) {
+	var s *pebble.Store
+	var once sync.Once
+	ended := make(chan error, 1)
+	fs := newDisk()
+	s = openEager(t, keepingDisk{fs, func() {
+		once.Do(func() {
+			go func() { ended <- s.KeepChanges(time.Time{}) }()
+			eventually(func() bool { return !s.KeepsChanges() })
+			time.Sleep(10 * time.Millisecond) // without a lock the directory would be gone by now
+		})
+	}})
+	defer s.Close()
+	create(t, s, "t/a")
+	if err := s.KeepChanges(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; s.KeepsChanges(); i++ {
+		putAt(t, s, "t/a", i, 1)
+		if err := s.Flush(t.Context(), "t/a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	putAt(t, s, "t/a", 0, 2)
+	if names, err := fs.List("db/archive"); err == nil {
+		t.Errorf("left: %v", names)
 	}
 }
