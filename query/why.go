@@ -164,10 +164,12 @@ func (t *Table) why(ctx context.Context, key string, columns []read.ColumnSpec) 
 
 // logOf opens the log of a row's changes.
 func (t *Table) logOf(ctx context.Context, key string) (*changes.Reader, error) {
-	if _, behind := t.db.state.Shared.(cf.Behind); t.db.state.Shared != nil && !behind { // the same law does not hold there
+	log, err := t.readChanges(ctx, []ChangesOption{ChangesIn(read.RowRange{Start: key, End: key + "\x00"}), changesOption(func(s *changes.Spec) { s.Kept = true })})
+	if _, behind := t.db.state.Shared.(cf.Behind); err == nil && t.db.state.Shared != nil && !behind { // the law of why does not hold there
+		log.Close()
 		return nil, fault.Errorf(fault.FailedPrecondition, "in a cluster the log of changes is not read for this")
 	}
-	return t.readChanges(ctx, []ChangesOption{ChangesIn(read.RowRange{Start: key, End: key + "\x00"}), changesOption(func(s *changes.Spec) { s.Kept = true })})
+	return log, err
 }
 
 // A cellAt is the place of a version.
