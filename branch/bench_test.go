@@ -15,7 +15,7 @@ import (
 
 var (
 	benchBytes = flag.Int64("bench-bytes", 64<<20, "size of the database of BenchmarkCreate")
-	benchDir   = flag.String("bench-dir", "", "directory of BenchmarkCreate (default that of temporary files)")
+	benchDir   = flag.String("bench-dir", "", "directory of BenchmarkCreate (default: the system's for temporary files)")
 )
 
 // BenchmarkCreate makes a branch of a flushed database that is open.

@@ -107,7 +107,7 @@ func (p *replayed) bareCopy() cf.Follower {
 	return p.openIn(dir, true)
 }
 
-// records are those of the primary after a position, up to one; 0 is the end.
+// records reads the primary's records between two positions; 0 is the end of the log.
 func (p *replayed) records(after, to cf.Position) (all []*cf.LogRecord) {
 	log, err := p.primary.Log(after)
 	p.must(err)

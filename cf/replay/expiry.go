@@ -9,9 +9,9 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// before are times before which the families may drop cells. As long as they rise, a cell that a family
-// dropped when it might is not seen. A record that lowers one is applied alone: the cells that the family
-// still has must go first.
+// before holds, for each family, the time before which it may drop cells. While these times rise, no reader
+// sees a cell that was dropped early. A record that lowers one is applied alone, after the family has dropped
+// such cells.
 type before map[string]int64
 
 // expiryOf takes apart an entry that says what a family may drop.
@@ -27,7 +27,7 @@ func expiryOf(op *cf.LoggedOp) (family string, at int64, ok bool, err error) {
 	return family, e.Before, true, nil
 }
 
-// beforeIn are those of a store.
+// beforeIn reads these times from a store.
 func beforeIn(ctx context.Context, store cf.Reader) (before, error) {
 	s, err := store.Snapshot(ctx)
 	if err != nil {

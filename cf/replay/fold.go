@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/cf/merge"
 )
 
-// ErrUnfit: the records cannot be applied together. The store is then of no use: a copy of it
-// has to be taken anew, and the records applied one by one.
+// ErrUnfit: the records cannot be applied together. The store is then of no use: take a new copy
+// of it, and apply the records one by one.
 var ErrUnfit = errors.New("these records of the log cannot be applied together")
 
 // A change is a put, a merge or a delete of a key, or, with a value that is the exclusive end, the
@@ -23,8 +23,7 @@ type change struct {
 	seq        uint64
 }
 
-// A fold takes changes in the order of their keys, those of one key in the order in which they
-// were made, and gives the rest of them in the same order: at most one deleted range and one
+// A fold takes changes ordered by key, and then by when they were made, and gives the rest of them in the same order: at most one deleted range and one
 // other change for each key. The ranges delete the cells from before all of the changes, and
 // none of the others.
 type fold struct {

@@ -8,15 +8,16 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A hider finds changes that later ones hide, while changes come from the newest to the oldest: of
-// a key that was put or deleted later, and, in a family of which readers see one version, of a
-// column with a newer cell that nothing deletes. It may miss some, and its memory is bounded.
+// A hider takes changes from the newest to the oldest, and finds those that later ones hide. A key
+// that is put or deleted later hides its earlier changes. In a family whose readers see one version,
+// a newer cell that nothing deletes hides the others of its column. It may miss some, and its memory
+// is bounded.
 type hider struct {
 	latest  table           // by key, and by column with its newest version
-	deleted bloom           // keys and rows of which something was deleted
+	deleted bloom           // keys and rows in which something was deleted
 	wide    []cf.LoggedOp   // deleted ranges of several rows
-	single  map[string]bool // the families of which readers see one version
-	pruned  map[string]bool // those of them in which cells were hidden
+	single  map[string]bool // the families whose readers see one version
+	pruned  map[string]bool // the families in which cells were hidden
 	full    bool            // nothing is known of further changes
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // A changelog is changes as a log has them, the oldest first. Readers of family "one" see the newest
-// version of a column, those of "all" see every version.
+// version of a column, and readers of "all" see every version.
 type changelog []cf.LoggedOp
 
 // row adds changes of a row.
@@ -122,7 +122,7 @@ func TestAHidingCellIsDeletedLater(t *testing.T) {
 					b.Put("one", "q", 3-first, one)
 				})
 				later.row(row, change)
-				for i := range len(l) + 1 { // so much was there before
+				for i := range len(l) + 1 { // the first i changes are in the store already
 					want, got := backward(t, l[:i], slices.Concat(l[i:], later))
 					if !slices.Equal(want.visible(), got.visible()) {
 						t.Errorf("row %q, version %d written first, deleted: %s, there before: %d cells:\n got %q\nwant %q", row, first, name, i, got.visible(), want.visible())
