@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/shell/shelltest"
@@ -26,6 +27,18 @@ func TestEnginesSayTheSame(t *testing.T) {
 				shelltest.Contender{Name: fmt.Sprintf("%s in memory", e), DB: memory},
 				shelltest.Contender{Name: fmt.Sprintf("%s in files", e), DB: files, Settle: func(t *testing.T) { intoFiles(t, files) }},
 			)
+		}
+		return all
+	})
+}
+
+// Where each version has a time of its own, as in a cluster, the digits of the times that are
+// shown change nothing else.
+func TestOtherTimesSayTheSame(t *testing.T) {
+	shelltest.SayTheSame(t, "..", true, func(t *testing.T) (all []shelltest.Contender) {
+		for _, step := range []time.Duration{time.Microsecond, time.Millisecond, 100 * time.Millisecond, time.Second} {
+			db := shelltest.OpenSteps(t, step, query.OpenInMemory, query.Options{Engine: query.EnginePebble, GCInterval: -1})
+			all = append(all, shelltest.Contender{Name: fmt.Sprint("steps of ", step), DB: db})
 		}
 		return all
 	})

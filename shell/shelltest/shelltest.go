@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -24,8 +25,15 @@ import (
 // OpenStill opens a database whose clock stands still. It is closed when the test ends.
 func OpenStill(t testing.TB, open func(query.Options) (*query.DB, error), o query.Options) *query.DB {
 	t.Helper()
-	now := time.Date(2024, 7, 4, 12, 0, 0, 0, time.UTC)
-	o.Clock = func() time.Time { return now }
+	return OpenSteps(t, 0, open, o)
+}
+
+// OpenSteps is OpenStill with a clock that makes a step whenever it is read.
+func OpenSteps(t testing.TB, step time.Duration, open func(query.Options) (*query.DB, error), o query.Options) *query.DB {
+	t.Helper()
+	start := time.Date(2024, 7, 4, 12, 0, 0, 0, time.UTC)
+	var reads atomic.Int64
+	o.Clock = func() time.Time { return start.Add(time.Duration(reads.Add(1)-1) * step) }
 	db, err := open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +120,7 @@ type Contender struct {
 // new contenders for each file, and compares what they say byte by byte. What is right stands
 // in the scripts, and is not compared here. The root is the repository's. With ownTime, some
 // contenders give versions times of their own: times and the width of columns may differ.
+// Lines are then long enough for all, because what is cut depends on the width of times.
 func SayTheSame(t *testing.T, root string, ownTime bool, contenders func(*testing.T) []Contender) {
 	var files []string
 	for _, pattern := range []string{"shell/testdata/transcripts/*", "ql/exec/testdata/run/*"} {
@@ -133,6 +142,13 @@ func SayTheSame(t *testing.T, root string, ownTime bool, contenders func(*testin
 					return d.Expected
 				}
 				d.CmdArgs = append(d.CmdArgs, datadriven.CmdArg{Key: "keep-going"})
+				if ownTime {
+					for i, a := range d.CmdArgs {
+						if a.Key == "width" {
+							d.CmdArgs[i].Vals = []string{"1000"}
+						}
+					}
+				}
 				var said string
 				for i, c := range all {
 					if c.Settle != nil {
