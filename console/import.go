@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/shell"
 	"github.com/smolwc/smolwc/transfer"
+	"github.com/smolwc/smolwc/transfer/statement"
 )
 
 const (
@@ -70,7 +70,7 @@ func (p *importPage) look(v *visit) error {
 	}
 	return v.uploaded(func(path, name string) error {
 		st := &ql.Import{Table: ql.Name{Text: p.Table}, Path: name}
-		spec := shell.ImportSpec(st)
+		spec := statement.Import(st)
 		spec.Path, spec.DryRun = path, true
 		t, known, err := v.declared(p.Table)
 		if err == nil && !known {
@@ -85,7 +85,7 @@ func (p *importPage) look(v *visit) error {
 		}
 		if res.Proposal != nil && len(res.Proposal.Names) > 0 {
 			var create *ql.CreateTable
-			st, create = shell.ProposedImport(st, res.Proposal)
+			st, create = statement.Proposed(st, res.Proposal)
 			if p.Unsure = !res.Proposal.Unique; !known {
 				p.Create = ql.Print(create)
 			}
@@ -98,7 +98,7 @@ func (p *importPage) look(v *visit) error {
 
 // see lists the columns or fields of a file.
 func (p *importPage) see(st *ql.Import, res *transfer.Result) {
-	found := shell.DryRun(st, res)
+	found := statement.DryRun(st, res)
 	p.Seen = &result{Columns: found.Columns}
 	for _, line := range found.Lines {
 		p.Seen.addLine(line)
@@ -140,7 +140,7 @@ func (p *importPage) load(v *visit) error {
 		}
 		p.Create = ""
 		var warned limited
-		spec := shell.ImportSpec(st)
+		spec := statement.Import(st)
 		spec.Path, spec.Warn = path, &warned
 		res, err := transfer.ImportInto(v.r.Context(), remote.Database{Client: v.Client}.Table(p.Table), t, spec)
 		p.Done = nonEmptyLines(strings.ReplaceAll(warned.String(), path, name))
@@ -151,7 +151,7 @@ func (p *importPage) load(v *visit) error {
 			p.see(st, &res)
 			return nil
 		}
-		p.Done = append(p.Done, shell.ImportNotes(st, &res)...)
+		p.Done = append(p.Done, statement.Notes(st, &res)...)
 		return nil
 	})
 }

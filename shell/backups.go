@@ -14,6 +14,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -68,9 +69,9 @@ func (s *Session) backup(ctx context.Context, st *ql.Backup) (exec.Result, error
 	if res.ID == 0 {
 		return nil, copied(err, "backup", st.To)
 	}
-	s.note("backed up as %d: %s, %s (%s sent) in %s", res.ID, plural(res.Files, "file"), size(res.Size), size(res.SentBytes), elapsed(res.Elapsed))
+	s.note("backed up as %d: %s, %s (%s sent) in %s", res.ID, humanize.Plural(res.Files, "file"), humanize.Size(res.Size), humanize.Size(res.SentBytes), humanize.Elapsed(res.Elapsed))
 	if p := res.Pruned; p.Generations > 0 || p.Objects > 0 {
-		s.note("pruned %s, which gave back %s", plural(p.Generations, "backup"), size(p.Bytes))
+		s.note("pruned %s, which gave back %s", humanize.Plural(p.Generations, "backup"), humanize.Size(p.Bytes))
 	}
 	if err != nil {
 		return nil, err
@@ -103,10 +104,10 @@ func (s *Session) noteMoments(r moments.Report) {
 	}
 	at := func(t time.Time) string { return lex.FormatTimestamp(cells.TimestampOf(t), s.runner.Zone) }
 	if r.Earliest.IsZero() {
-		s.note("no moment can be restored yet: no backup leads to the %s of the log", plural(r.Segments, "segment"))
+		s.note("no moment can be restored yet: no backup leads to the %s of the log", humanize.Plural(r.Segments, "segment"))
 	} else {
-		s.note("each moment from %s to %s can be restored, %s ago, position %d: %s of the log, %s, after %s", at(r.Earliest), at(r.Latest), elapsed(max(0, time.Since(r.Latest))), r.Position,
-			plural(r.Segments, "segment"), size(r.Bytes), plural(r.Bases, "backup"))
+		s.note("each moment from %s to %s can be restored, %s ago, position %d: %s of the log, %s, after %s", at(r.Earliest), at(r.Latest), humanize.Elapsed(max(0, time.Since(r.Latest))), r.Position,
+			humanize.Plural(r.Segments, "segment"), humanize.Size(r.Bytes), humanize.Plural(r.Bases, "backup"))
 	}
 	for _, g := range r.Gaps {
 		if g.To.IsZero() {
@@ -163,7 +164,7 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, err
 	if err != nil {
 		return nil, err
 	}
-	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, lex.FormatTimestamp(cells.TimestampOf(res.Time), nil), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
+	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, lex.FormatTimestamp(cells.TimestampOf(res.Time), nil), st.To, humanize.Plural(res.Files, "file"), humanize.Size(res.Size), humanize.Elapsed(res.Elapsed))
 	return &exec.Done{}, nil
 }
 
@@ -184,14 +185,14 @@ func (s *Session) momentOf(at *lex.Time) (moments.Moment, error) {
 
 // planned says what a restore reads.
 func (s *Session) planned(p moments.Plan) error {
-	s.note("reading backup %d, %s, and %s of the log, %s", p.Backup.ID, size(p.Backup.Size), plural(p.Segments, "segment"), size(p.Bytes))
+	s.note("reading backup %d, %s, and %s of the log, %s", p.Backup.ID, humanize.Size(p.Backup.Size), humanize.Plural(p.Segments, "segment"), humanize.Size(p.Bytes))
 	return nil
 }
 
 // noteRestored says what a restore of a moment reached.
 func (s *Session) noteRestored(res moments.Restored, to string) {
 	s.note("restored the moment %s%s: position %d, whose last commit was at %s; %s replayed in %s", lex.FormatTimestamp(cells.TimestampOf(res.Until), s.runner.Zone), to,
-		res.Position, lex.FormatTimestamp(cells.TimestampOf(res.Time), s.runner.Zone), plural(res.Records, "record"), elapsed(res.Elapsed))
+		res.Position, lex.FormatTimestamp(cells.TimestampOf(res.Time), s.runner.Zone), humanize.Plural(res.Records, "record"), humanize.Elapsed(res.Elapsed))
 	for _, family := range slices.Sorted(maps.Keys(res.Expires)) {
 		s.note("cells of %s expire after %s, by the clock of now: older ones are not shown", family, schema.FormatAge(res.Expires[family]))
 	}
@@ -219,7 +220,7 @@ func (s *Session) restoreTable(ctx context.Context, st *ql.RestoreTable) (exec.R
 	if st.At != nil {
 		s.noteRestored(res, "")
 	}
-	s.note("restored table %s as of %s in %s", name, lex.FormatTimestamp(cells.TimestampOf(res.Until), s.runner.Zone), elapsed(res.Elapsed))
+	s.note("restored table %s as of %s in %s", name, lex.FormatTimestamp(cells.TimestampOf(res.Until), s.runner.Zone), humanize.Elapsed(res.Elapsed))
 	return &exec.Done{}, nil
 }
 
@@ -233,7 +234,7 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 	if err != nil {
 		return nil, err
 	}
-	s.note("verified %s: %s, %s, in %s", plural(res.Generations, "backup"), plural(res.Objects, "file"), size(res.Bytes), elapsed(res.Elapsed))
+	s.note("verified %s: %s, %s, in %s", humanize.Plural(res.Generations, "backup"), humanize.Plural(res.Objects, "file"), humanize.Size(res.Bytes), humanize.Elapsed(res.Elapsed))
 	return &exec.Done{}, s.verifyMoments(ctx, st)
 }
 
@@ -249,11 +250,11 @@ func (s *Session) verifyMoments(ctx context.Context, st *ql.Verify) error {
 		return err
 	}
 	if r.Segments > 0 {
-		s.note("verified %s of the log, %s, %s, in %s", plural(r.Segments, "segment"), size(r.Bytes), plural(r.Records, "record"), elapsed(r.Elapsed))
+		s.note("verified %s of the log, %s, %s, in %s", humanize.Plural(r.Segments, "segment"), humanize.Size(r.Bytes), humanize.Plural(r.Records, "record"), humanize.Elapsed(r.Elapsed))
 		s.noteMoments(r)
 	}
 	if r.Samples > 0 {
-		s.note("restored and checked %s", plural(r.Samples, "random moment"))
+		s.note("restored and checked %s", humanize.Plural(r.Samples, "random moment"))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -83,9 +84,9 @@ func differencesFound(d *exec.Differences) string {
 	if d.Count == 0 {
 		return "no difference"
 	}
-	text := fmt.Sprintf("%s in %s", plural(d.Count, "difference"), plural(d.Rows, "row"))
+	text := fmt.Sprintf("%s in %s", humanize.Plural(d.Count, "difference"), humanize.Plural(d.Rows, "row"))
 	if n := d.Count - int64(len(d.Cells)); n > 0 {
-		text += fmt.Sprintf("; %s not shown, limit=0 shows all", thousands(n))
+		text += fmt.Sprintf("; %s not shown, limit=0 shows all", humanize.Thousands(n))
 	}
 	return text
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -55,8 +56,8 @@ func planLines(e *exec.Explained) [][]string {
 	return append(lines,
 		[]string{"returned", returned(c)},
 		[]string{"looked at", lookedAt(c)},
-		[]string{"seeks", thousands(c.Seeks) + " in " + plural(c.Families, "family", "families")},
-		[]string{"time", elapsed(c.Elapsed)})
+		[]string{"seeks", humanize.Thousands(c.Seeks) + " in " + humanize.Plural(c.Families, "family", "families")},
+		[]string{"time", humanize.Elapsed(c.Elapsed)})
 }
 
 func costLine(c *exec.Cost) string {
@@ -64,23 +65,23 @@ func costLine(c *exec.Cost) string {
 	case c.Families == 0 && c.RowsScanned == 0: // a server did not say it
 		return "returned " + returned(c)
 	case c.Families == 0: // a server does not say more
-		return fmt.Sprintf("returned %s; the server looked at %s, %s", returned(c), plural(c.RowsScanned, "row"), plural(c.CellsScanned, "cell"))
+		return fmt.Sprintf("returned %s; the server looked at %s, %s", returned(c), humanize.Plural(c.RowsScanned, "row"), humanize.Plural(c.CellsScanned, "cell"))
 	}
-	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), plural(c.Seeks, "seek"), plural(c.Families, "family", "families"))
+	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), humanize.Plural(c.Seeks, "seek"), humanize.Plural(c.Families, "family", "families"))
 }
 
 func returned(c *exec.Cost) string {
-	text := plural(c.Returned.Rows, "row") + ", " + plural(c.Returned.Cells, "cell")
+	text := humanize.Plural(c.Returned.Rows, "row") + ", " + humanize.Plural(c.Returned.Cells, "cell")
 	if c.Returned.Bytes > 0 {
-		text += ", " + plural(c.Returned.Bytes, "byte")
+		text += ", " + humanize.Plural(c.Returned.Bytes, "byte")
 	}
 	return text
 }
 
 func lookedAt(c *exec.Cost) string {
-	text := plural(c.RowsScanned, "row") + ", " + plural(c.CellsScanned, "cell") + ", " + plural(c.BytesScanned, "byte")
+	text := humanize.Plural(c.RowsScanned, "row") + ", " + humanize.Plural(c.CellsScanned, "cell") + ", " + humanize.Plural(c.BytesScanned, "byte")
 	if c.Tombstones > 0 {
-		text += ", " + plural(c.Tombstones, "tombstone")
+		text += ", " + humanize.Plural(c.Tombstones, "tombstone")
 	}
 	return text
 }
@@ -160,9 +161,9 @@ func collected(c *exec.Collected) string {
 	if c.DryRun {
 		text = "would remove "
 	}
-	text += plural(surplus, "cell") + ", " + plural(surplusBytes, "byte")
+	text += humanize.Plural(surplus, "cell") + ", " + humanize.Plural(surplusBytes, "byte")
 	if expired > 0 {
-		text += "; compaction drops " + plural(expired, "expired cell") + ", " + plural(expiredBytes, "byte")
+		text += "; compaction drops " + humanize.Plural(expired, "expired cell") + ", " + humanize.Plural(expiredBytes, "byte")
 	}
 	return text
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
@@ -65,7 +66,7 @@ func (s *Session) printInto(ctx context.Context, stream *exec.RowStream) error {
 	if err := f.finish(); err != nil {
 		return err
 	}
-	s.note("wrote %s to %s", plural(stream.Count(), "row"), lex.Escape(stream.Into))
+	s.note("wrote %s to %s", humanize.Plural(stream.Count(), "row"), lex.Escape(stream.Into))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -118,7 +119,7 @@ func (s *Session) printCount(n *exec.Counted) error {
 	text := fmt.Sprint(n.Rows)
 	if n.WithCells {
 		names, values = append(names, "cells"), append(values, n.Cells)
-		text = fmt.Sprintf("%d %s, %d %s", n.Rows, unit(n.Rows, "row"), n.Cells, unit(n.Cells, "cell"))
+		text = fmt.Sprintf("%d %s, %d %s", n.Rows, humanize.Unit(n.Rows, "row"), n.Cells, humanize.Unit(n.Cells, "cell"))
 	}
 	if n.About {
 		text = "about " + text + " (an estimate)"

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/sql/value"
@@ -130,7 +131,7 @@ func (p *queryTable) end() error {
 	if p.markdown {
 		return nil
 	}
-	_, err := p.table.out.WriteString(p.table.palette.dim("("+plural(p.rows, "row")+")") + "\n")
+	_, err := p.table.out.WriteString(p.table.palette.dim("("+humanize.Plural(p.rows, "row")+")") + "\n")
 	return err
 }
 

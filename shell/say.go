@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/smolwc/smolwc/ql/lex"
 )
@@ -48,47 +47,4 @@ func at(p lex.Pos, err error) error {
 		return err
 	}
 	return &lex.Error{Pos: p, Msg: lex.Escape(err.Error()), Err: err}
-}
-
-// plural formats a count of things; many is the plural if it is irregular.
-func plural[N int | int64](n N, one string, many ...string) string {
-	return thousands(int64(n)) + " " + unit(n, one, many...)
-}
-
-// unit returns the name of the counted things, in the plural unless n is 1.
-func unit[N int | int64](n N, one string, many ...string) string {
-	if n == 1 {
-		return one
-	}
-	return append(many, one+"s")[0]
-}
-
-func thousands(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-func size(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return plural(n, "byte")
-	}
-	f, unit := float64(n), 0
-	for f /= 1000; f >= 999.5 && unit < len(units)-1; f /= 1000 {
-		unit++
-	}
-	return fmt.Sprintf("%.3g %cB", f, units[unit])
-}
-
-func elapsed(d time.Duration) string {
-	switch {
-	case d < time.Millisecond:
-		return fmt.Sprintf("%dus", d.Microseconds())
-	case d < time.Second:
-		return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond))
-	}
-	return fmt.Sprintf("%.1fs", d.Seconds())
 }

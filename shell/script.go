@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -195,15 +196,15 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 		if pageErr := s.pager.End(true); pageErr != nil {
 			return pageErr
 		}
-		progress := plural(rows, "row") + ", "
+		progress := humanize.Plural(rows, "row") + ", "
 		if rows == 0 && !countsRows(st) {
 			progress = ""
 		}
-		fmt.Fprintf(s.opt.Err, "%s after %s%s\n", ended(ctx.Err()), progress, elapsed(took))
+		fmt.Fprintf(s.opt.Err, "%s after %s%s\n", ended(ctx.Err()), progress, humanize.Elapsed(took))
 		return fmt.Errorf("%w: %w", ctx.Err(), errReported)
 	}
 	if err == nil && s.opt.Timing {
-		fmt.Fprintf(s.opt.Err, "-- %s\n", elapsed(took))
+		fmt.Fprintf(s.opt.Err, "-- %s\n", humanize.Elapsed(took))
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -358,9 +359,9 @@ func (t *tabular) end() error {
 	if t.style == markdownStyle {
 		return nil
 	}
-	note := plural(t.rows, "row")
+	note := humanize.Plural(t.rows, "row")
 	if t.hidden > 0 {
-		note += "; " + plural(t.hidden, "column") + " not shown: columns= names columns, as line shows all of them"
+		note += "; " + humanize.Plural(t.hidden, "column") + " not shown: columns= names columns, as line shows all of them"
 	}
 	_, err := t.out.WriteString(t.palette.dim("("+note+")") + "\n")
 	return err

@@ -141,8 +141,10 @@ var rooms = map[string]room{
 	"ql/lex":          {imports: []string{"schema", "cells", "internal/walltime"}},
 	"ql/dialect":      {imports: []string{"ql/lex", "schema", "cells"}},
 	"ql":              {imports: []string{"ql/dialect", "ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "views", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":        {imports: []string{"internal/osfile", "query", "query/plumbing", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
+	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "views", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", "internal/humanize"}},
+	"transfer":        {imports: []string{"internal/osfile", "query", "query/plumbing", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync, "internal/humanize"}},
+
+	"transfer/statement": {imports: []string{"cells", "internal/humanize", "ql", "ql/exec", "ql/lex", "transfer"}},
 
 	"branch": {imports: []string{"cells", "internal/claim", "internal/osfile", "query", "query/plumbing", "query/write", "schema", xsync}},
 
@@ -159,7 +161,7 @@ var rooms = map[string]room{
 	"sql/function": {imports: []string{"cells", "internal/walltime", "sql/parse", "sql/value", xtext}, tests: []string{xsys}},
 	"sql/message":  {imports: []string{"sql/parse", "sql/value", "internal/excerpt", protobuf}},
 	"sql/rowkey":   {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
-	"sql/run":      {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/message", "sql/parse", "sql/value", "internal/sketch", protobuf, "internal/spans", otel}},
+	"sql/run":      {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/message", "sql/parse", "sql/value", "internal/sketch", protobuf, "internal/spans", otel, "internal/humanize"}},
 	"sql/bind":     {imports: []string{"cells", "cf", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/run", "sql/value", "internal/sketch", protobuf}},
 	"sql":          {imports: []string{"cells", "schema", "sql/bind", "sql/parse", "sql/rowkey", "sql/run", "sql/value"}, tests: []string{"cf", "query", "query/read", "query/write", "sql/message", protobuf, xsys}},
 	// Queries of tables and views, for Go programs, the shell and the server.
@@ -207,7 +209,7 @@ var rooms = map[string]room{
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"sql", "sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "archive/moments", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", "shell/shelltest", pty}},
+	"shell":              {imports: []string{"sql", "sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "archive/moments", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term, "internal/humanize", "transfer/statement"}, tests: []string{"directory", "queue", "shell/shelltest", pty}},
 	"shell/shelltest":    {imports: []string{"query", "shell", datadriven}},
 
 	"cli/internal/config": {imports: []string{"query", "schema", "internal/osfile", viper, mapstruct, yaml}},
@@ -218,6 +220,7 @@ var rooms = map[string]room{
 	"internal/doctor":     {},
 	"internal/history":    {},
 	"internal/excerpt":    {},
+	"internal/humanize":   {},
 	"internal/lock":       {},
 	"internal/badnet":     {},
 	"internal/alerttest":  {},
@@ -231,7 +234,7 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates}, tests: []string{"api/smolwcpb", "standby", bigtable, protobuf}},
+	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates, "internal/humanize", "transfer/statement"}, tests: []string{"api/smolwcpb", "standby", bigtable, protobuf}},
 
 	"cli": {
 		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},

@@ -1,0 +1,47 @@
+package statement
+
+import (
+	"cmp"
+
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/transfer"
+)
+
+// proposedFamily is the family of a table that a proposal creates.
+const proposedFamily = "c"
+
+// Proposed returns an import with the key, the columns and the form of the file that a
+// proposal contains, and the statement that creates a table for it.
+func Proposed(st *ql.Import, p *transfer.Proposal) (*ql.Import, *ql.CreateTable) {
+	full := *st
+	full.Key, full.Columns = p.Key, nil
+	family := cmp.Or(p.Family, proposedFamily)
+	for _, m := range p.Columns {
+		c := ql.Mapping{Column: ql.Column{Family: family, Qualifier: m.Qualifier}, Field: m.Field, Type: m.Type}
+		if m.All {
+			c.Column = ql.Column{Family: family, Kind: ql.ColumnFamily}
+		}
+		full.Columns = append(full.Columns, c)
+	}
+	full.Written = seen(st.Written, p.Dialect)
+	return &full, &ql.CreateTable{Table: st.Table, Families: []ql.Family{{Name: ql.Name{Text: family}}}}
+}
+
+// seen adds a file's form to the statement's, as far as it is not plain CSV.
+func seen(w ql.Written, d transfer.Dialect) ql.Written {
+	add := func(to *string, value, plain string) {
+		if *to == "" && value != plain {
+			*to = value
+		}
+	}
+	add(&w.Separator, d.Separator, ",")
+	add(&w.Quote, d.Quote, `"`)
+	add(&w.Comment, d.Comment, transfer.None)
+	add(&w.Header, d.Header, transfer.Yes)
+	add(&w.Decimal, d.Decimal, ".")
+	if w.Skip == 0 && d.Skip > 0 {
+		w.Skip = d.Skip
+	}
+	w.Ragged = w.Ragged || d.Ragged
+	return w
+}
