@@ -13,6 +13,7 @@ import (
 
 	"github.com/DataDog/datadog-agent/pkg/template/html"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql/lex"
 )
 
@@ -53,7 +54,7 @@ var functions = template.FuncMap{
 			return ""
 		}
 		return t.String()
-	}, "quoted": lex.QuoteName, "plural": plural,
+	}, "quoted": lex.QuoteName, "plural": humanize.Count[int],
 	"ago":    func(ts cells.Timestamp) string { return ago(ts, time.Now()) },
 	"table":  func(table, page string, pairs ...string) string { return address(table, page, pairs...) },
 	"column": columnAddress, "method": methodName, "asset": asset,

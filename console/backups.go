@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
 )
@@ -136,7 +137,7 @@ func (v *visit) verifyBackups() error {
 		if found.at = time.Now(); found.Elapsed > 0 {
 			v.console.work.found(found)
 		}
-		return plural(found.Generations, "backup") + ", " + inBytes.of(found.Bytes) + ": every byte is as it was written", err
+		return humanize.Count(found.Generations, "backup") + ", " + inBytes.of(found.Bytes) + ": every byte is as it was written", err
 	})
 }
 

@@ -33,8 +33,8 @@ type Options struct {
 	// Name is what people call the database; Version is the version of the program. An
 	// empty one is not shown.
 	Name, Version string
-	// Backups and Moments are what the server sends its backups and its log with; nil for
-	// what it does not send.
+	// Backups and Moments send the server's backups and its log; nil for
+	// those that it does not send.
 	Backups *archive.Schedule
 	Moments *moments.Sender
 	// Address is where the server takes gRPC, HOST:PORT, for programs that pages show.

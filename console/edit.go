@@ -22,9 +22,9 @@ type editForm struct {
 	Families                                       []string
 	Now                                            string // the cell as it is; "" without a cell
 	Statement                                      string // "" until the fields are right
-	Was                                            string // what the cell was when the statement was made
+	Was                                            string // the cell when the statement was made
 	Question                                       string // that the person must answer first
-	Change                                         string // what the question is about
+	Change                                         string // the change that the question is about
 	Problem                                        string
 }
 

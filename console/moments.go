@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql/lex"
 )
 
@@ -120,7 +121,7 @@ func (v *visit) openMoment(p *momentPage) error {
 		plan, err := v.plan(t)
 		if err == nil {
 			p.Question = fmt.Sprintf("this reads backup %d, %s, and %s of the log, %s, and makes the new table %s: %s as it was at %s; no other table changes; open it?",
-				plan.Backup.ID, inBytes.of(plan.Backup.Size), plural(plan.Segments, "segment"), inBytes.of(plan.Bytes), lex.QuoteName(t.As), lex.QuoteName(t.Table), at)
+				plan.Backup.ID, inBytes.of(plan.Backup.Size), humanize.Count(plan.Segments, "segment"), inBytes.of(plan.Bytes), lex.QuoteName(t.As), lex.QuoteName(t.Table), at)
 		}
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 )
@@ -49,23 +50,21 @@ func planOf(e *exec.Explained) *planNode {
 	}
 	root := over(&planNode{Name: "result", Text: ql.Print(e.Statement)}, top)
 	if c := e.Cost; c != nil {
-		root.Note = "returned " + counted(c.Returned.Rows, "row") + ", " + counted(c.Returned.Cells, "cell")
+		root.Note = "returned " + humanize.Count(c.Returned.Rows, "row") + ", " + humanize.Count(c.Returned.Cells, "cell")
 		if c.Returned.Bytes > 0 {
 			root.Note += ", " + inBytes.of(c.Returned.Bytes)
 		}
 		root.Note += " in " + c.Elapsed.Round(10*time.Microsecond).String()
-		read.Note = "looked at " + counted(c.RowsScanned, "row") + ", " + counted(c.CellsScanned, "cell")
+		read.Note = "looked at " + humanize.Count(c.RowsScanned, "row") + ", " + humanize.Count(c.CellsScanned, "cell")
 		if c.BytesScanned > 0 {
 			read.Note += ", " + inBytes.of(c.BytesScanned)
 		}
 		if c.Tombstones > 0 {
-			read.Note += ", " + counted(c.Tombstones, "tombstone")
+			read.Note += ", " + humanize.Count(c.Tombstones, "tombstone")
 		}
 	}
 	return root
 }
-
-func counted(n int64, thing string) string { return plural(int(n), thing) }
 
 // planOfLines is the tree of a query's plan. EXPLAIN lists the stages in the order in which
 // they run. Below a stage, and indented, are its details and the plans whose rows it takes, each

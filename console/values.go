@@ -32,14 +32,6 @@ func notFound(format string, args ...any) error {
 
 func parseCount(text string) (int, error) { return strconv.Atoi(text) }
 
-// plural is a number of things.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
-}
-
 func parseTimestamp(text string) (cells.Timestamp, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/smolwc/smolwc/internal/humanize"
 )
 
 // A csvReader reads CSV in the form of a [Dialect], or of the file's beginning. Lines
@@ -82,9 +84,9 @@ func (c *csvReader) next(rec *record) error {
 	case n > want && filled(values[want:]) == 0: // separators at the end
 	case n < want && c.dialect.Ragged || n == want:
 	case n < want:
-		return rec.wrong("has %d %s, the header has %d; ragged lets the others have no value", n, plural(n, "field"), want)
+		return rec.wrong("has %d %s, the header has %d; ragged lets the others have no value", n, humanize.Unit(n, "field"), want)
 	default:
-		return rec.wrong("has %d %s, the header has %d", n, plural(n, "field"), want)
+		return rec.wrong("has %d %s, the header has %d", n, humanize.Unit(n, "field"), want)
 	}
 	for i, at := range c.columns {
 		rec.fields[i] = field{}

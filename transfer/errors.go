@@ -130,10 +130,3 @@ func unpackError(path, name string, line int, err error) error {
 	}
 	return fmt.Errorf("%s: the %s data is damaged after line %d: %w", path, name, line, err)
 }
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
-}

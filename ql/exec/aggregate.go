@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
@@ -537,7 +538,7 @@ func (g *grouping) listing() (*Listing, error) {
 		l.Lines = append(l.Lines, line)
 	}
 	if len(st.By) > 0 {
-		note := fmt.Sprintf("%s in %s", plural(g.rows, "row"), plural(len(all)+g.let, "group"))
+		note := fmt.Sprintf("%s in %s", humanize.Count(g.rows, "row"), humanize.Count(len(all)+g.let, "group"))
 		if hidden := len(all) + g.let - len(shown); hidden > 0 {
 			note += fmt.Sprintf("; %d not shown", hidden)
 		}
@@ -545,7 +546,7 @@ func (g *grouping) listing() (*Listing, error) {
 	}
 	for i, of := range st.Of {
 		if n := g.others[i]; n > 0 {
-			l.Notes = append(l.Notes, fmt.Sprintf("%s leaves out %s without a number", of, plural(n, "cell")))
+			l.Notes = append(l.Notes, fmt.Sprintf("%s leaves out %s without a number", of, humanize.Count(n, "cell")))
 		}
 	}
 	return l, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -61,7 +62,7 @@ func (r *Runner) copyTable(ctx context.Context, st *ql.CopyTable) (Result, error
 	if err := c.run(ctx); err != nil {
 		return nil, err
 	}
-	return &Done{fmt.Sprintf("copied %s, %s of %s to %s", plural(c.rows, "row"), plural(c.cells, "cell"), c.from.Name, c.to.Name)}, nil
+	return &Done{fmt.Sprintf("copied %s, %s of %s to %s", humanize.Count(c.rows, "row"), humanize.Count(c.cells, "cell"), c.from.Name, c.to.Name)}, nil
 }
 
 // failed is failure, or nil without an error.

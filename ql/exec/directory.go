@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/directory"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -71,9 +72,9 @@ func (r *Runner) listDirectories(ctx context.Context, l *Listing, name func(path
 		}
 		l.Lines = append(l.Lines, []any{lex.QuotePath(name(d.Path())), layer, lex.QuoteKey(string(d.Prefix()))})
 	}
-	note := plural(len(found), "directory", "directories")
+	note := humanize.Count(len(found), "directory", "directories")
 	if partitions > 0 {
-		note += ", with " + plural(partitions, "partition")
+		note += ", with " + humanize.Count(partitions, "partition")
 	}
 	l.Notes = []string{note}
 	return l, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -80,7 +81,7 @@ func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []
 	for _, bin := range b.bins(cmp.Or(st.Bins, defaultBins)) {
 		l.Lines = append(l.Lines, []any{b.number(bin.From), b.number(bin.To), bin.Count})
 	}
-	note := fmt.Sprintf("%s in %s", plural(b.n, "number"), plural(rows, "row"))
+	note := fmt.Sprintf("%s in %s", humanize.Count(b.n, "number"), humanize.Count(rows, "row"))
 	if b.n > 0 {
 		note += fmt.Sprintf("; least %v, mean %.6g, greatest %v", b.number(b.least), b.sum/float64(b.n), b.number(b.most))
 	}
@@ -88,7 +89,7 @@ func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []
 		note += fmt.Sprintf("; %d more not finite", b.notFinite)
 	}
 	if b.notNumerical > 0 {
-		note += "; " + plural(b.notNumerical, "value") + " of other types"
+		note += "; " + humanize.Count(b.notNumerical, "value") + " of other types"
 	}
 	l.Notes = []string{note}
 	return l, nil
@@ -140,9 +141,9 @@ func (v *valueCounts) listing(st *ql.Histogram, rows, notFinite int64) *Listing 
 		l.Lines = append(l.Lines, []any{field(c.value), c.n})
 		rest -= c.n
 	}
-	note := fmt.Sprintf("%s in %s, %d of them different", plural(v.n, "value"), plural(rows, "row"), len(all))
+	note := fmt.Sprintf("%s in %s, %d of them different", humanize.Count(v.n, "value"), humanize.Count(rows, "row"), len(all))
 	if v.past > 0 {
-		note = fmt.Sprintf("%s in %s, more than %d of them different", plural(v.n, "value"), plural(rows, "row"), len(all))
+		note = fmt.Sprintf("%s in %s, more than %d of them different", humanize.Count(v.n, "value"), humanize.Count(rows, "row"), len(all))
 	}
 	if rest > 0 {
 		l.Lines = append(l.Lines, []any{nil, rest})
@@ -219,10 +220,10 @@ func keyHistogram(ctx context.Context, table Table, t schema.Table, st *ql.Histo
 		l.Lines = append(l.Lines, []any{ql.QuoteRowKey(t, group.prefix), group.rows})
 		others -= group.rows
 	}
-	note := fmt.Sprintf("%s under %s", plural(g.rows, "row"), plural(g.groups, "prefix", "prefixes"))
+	note := fmt.Sprintf("%s under %s", humanize.Count(g.rows, "row"), humanize.Count(g.groups, "prefix", "prefixes"))
 	if small := g.groups - len(g.largest); small > 0 {
 		l.Lines = append(l.Lines, []any{nil, others})
-		note += "; the last line adds up " + plural(small, "smaller prefix", "smaller prefixes")
+		note += "; the last line adds up " + humanize.Count(small, "smaller prefix", "smaller prefixes")
 	}
 	l.Notes = []string{note}
 	return l, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
@@ -52,11 +53,11 @@ func (r *Runner) loss(ctx context.Context, t schema.Table, c schema.Change) (str
 	case err != nil || exact && n == 0:
 		return "", err
 	case exact:
-		return plural(n, "cell") + invisible, nil
+		return humanize.Count(n, "cell") + invisible, nil
 	case n == 0: // as far as a sample shows
 		return "few cells, if any," + invisible, nil
 	}
-	return "about " + plural(n, "cell") + invisible, nil
+	return "about " + humanize.Count(n, "cell") + invisible, nil
 }
 
 const invisible = " would become invisible"
@@ -82,11 +83,11 @@ func (r *Runner) remoteLoss(ctx context.Context, t schema.Table, c schema.Change
 	}
 	switch {
 	case rows == lookedAt:
-		return fmt.Sprintf("%s of the first %d rows, and such cells of others,", plural(n, "cell"), lookedAt) + invisible, nil
+		return fmt.Sprintf("%s of the first %d rows, and such cells of others,", humanize.Count(n, "cell"), lookedAt) + invisible, nil
 	case n == 0:
 		return "", nil
 	}
-	return plural(n, "cell") + invisible, nil
+	return humanize.Count(n, "cell") + invisible, nil
 }
 
 // hiddenIn counts the cells of a row that the new limits drop and the current limits do

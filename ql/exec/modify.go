@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -118,7 +119,7 @@ func (r *Runner) add(ctx context.Context, st *ql.Add) (Result, error) {
 			return nil, err
 		}
 	}
-	return r.apply(ctx, t.Name, st.Key, m, "added to "+plural(len(st.Cells), "cell"))
+	return r.apply(ctx, t.Name, st.Key, m, "added to "+humanize.Count(len(st.Cells), "cell"))
 }
 
 func (r *Runner) addTo(m *write.Mutation, t schema.Table, a ql.Assignment) error {
@@ -151,7 +152,7 @@ func (r *Runner) putWhere(ctx context.Context, st *ql.PutWhere) (Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	return r.change(ctx, st, t, &st.Selection, m, "put "+plural(len(st.Cells), "cell"))
+	return r.change(ctx, st, t, &st.Selection, m, "put "+humanize.Count(len(st.Cells), "cell"))
 }
 
 func (r *Runner) deleteWhere(ctx context.Context, st *ql.DeleteWhere) (Result, error) {
@@ -163,7 +164,7 @@ func (r *Runner) deleteWhere(ctx context.Context, st *ql.DeleteWhere) (Result, e
 	if len(st.Columns) == 0 {
 		m.DeleteRow()
 	} else {
-		what = "delete " + plural(len(st.Columns), "column")
+		what = "delete " + humanize.Count(len(st.Columns), "column")
 	}
 	for _, d := range st.Columns {
 		if err := r.deleteColumn(m, t, &ql.Delete{}, d); err != nil {
@@ -198,9 +199,9 @@ func (r *Runner) change(ctx context.Context, st ql.Statement, t schema.Table, of
 	done, last, err := table.ApplyWhere(ctx, m, opts...)
 	if err != nil {
 		if last = cmp.Or(last, of.After); last == "" {
-			return nil, fmt.Errorf("%w (%s changed until then)", err, plural(done, "row"))
+			return nil, fmt.Errorf("%w (%s changed until then)", err, humanize.Count(done, "row"))
 		}
-		return nil, fmt.Errorf("%w (%s changed until then; after=%s goes on)", err, plural(done, "row"), ql.QuoteKeyOf(st, last))
+		return nil, fmt.Errorf("%w (%s changed until then; after=%s goes on)", err, humanize.Count(done, "row"), ql.QuoteKeyOf(st, last))
 	}
 	return &Done{past(what) + inRows(what, done, t.Name)}, nil
 }
@@ -247,7 +248,7 @@ func (t localTable) changeSome(ctx context.Context, last *string, opts []read.Op
 
 // inRows says in how many rows something is done; rows are deleted themselves.
 func inRows(what string, n int64, table string) string {
-	text := plural(n, "row") + " of " + table
+	text := humanize.Count(n, "row") + " of " + table
 	switch {
 	case what == "delete":
 		return " " + text

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -157,7 +158,7 @@ func (r *Runner) queues(ctx context.Context, st *ql.Queues) (Result, error) {
 		items += s.Ready + s.Delayed + s.Blocked + s.Leased + s.Expired + s.Dead
 		l.Lines = append(l.Lines, statsLine(s, configs[s.Zone], r.DB.Plumbing().Wall()))
 	}
-	l.Notes = []string{plural(items, "item") + " in " + plural(zones, "zone")}
+	l.Notes = []string{humanize.Count(items, "item") + " in " + humanize.Count(zones, "zone")}
 	return l, nil
 }
 
@@ -255,7 +256,7 @@ func itemList(l *Listing, found []queue.Info, limit int, one string, line func(q
 	for _, i := range found[:min(limit, len(found))] {
 		l.Lines = append(l.Lines, line(i))
 	}
-	l.Notes = []string{plural(len(l.Lines), one)}
+	l.Notes = []string{humanize.Count(len(l.Lines), one)}
 	if len(found) > limit {
 		l.Notes[0] += ", and there are more: limit= sets how many are shown"
 	}
@@ -387,6 +388,6 @@ func (r *Runner) schedules(ctx context.Context, st *ql.Schedules) (Result, error
 		}
 		return nil
 	})
-	l.Notes = []string{plural(len(l.Lines), "schedule")}
+	l.Notes = []string{humanize.Count(len(l.Lines), "schedule")}
 	return l, err
 }

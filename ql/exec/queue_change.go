@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/queue"
@@ -66,16 +67,16 @@ func (at *queueAt) requeueAll(ctx context.Context) (Result, error) {
 	for some := range slices.Chunk(ids, queue.MaxDrain) {
 		n, duplicates, err := at.replay(ctx, some)
 		if err != nil && requeued > 0 {
-			err = fmt.Errorf("%w; %s requeued before", err, plural(requeued, "dead letter was", "dead letters were"))
+			err = fmt.Errorf("%w; %s requeued before", err, humanize.Count(requeued, "dead letter was", "dead letters were"))
 		}
 		if err != nil {
 			return nil, err
 		}
 		requeued, stay = requeued+n, stay+duplicates
 	}
-	did := fmt.Sprintf("requeued %s of zone %s", plural(requeued, "dead letter"), ql.QuoteWord(at.zone.Text))
+	did := fmt.Sprintf("requeued %s of zone %s", humanize.Count(requeued, "dead letter"), ql.QuoteWord(at.zone.Text))
 	if stay > 0 {
-		did += "; " + plural(stay, "stays", "stay") + ", because another item has the same unique key"
+		did += "; " + humanize.Count(stay, "stays", "stay") + ", because another item has the same unique key"
 	}
 	return &Done{did}, nil
 }
@@ -165,7 +166,7 @@ func (r *Runner) drain(ctx context.Context, st *ql.Drain) (Result, error) {
 	if waiting == 0 {
 		return &Done{"zone " + zone + " has no items to drain"}, nil
 	}
-	what := plural(waiting, "item") + " of zone " + zone
+	what := humanize.Count(waiting, "item") + " of zone " + zone
 	if err := r.ask(st, st.Yes, "cancel "+what+"?", "this cancels "+what+" for good", "nothing was cancelled"); err != nil {
 		return nil, err
 	}
@@ -177,10 +178,10 @@ func (r *Runner) drain(ctx context.Context, st *ql.Drain) (Result, error) {
 			return err
 		})
 		if err != nil && cancelled > 0 {
-			err = fmt.Errorf("%w; %s cancelled before", err, plural(cancelled, "item was", "items were"))
+			err = fmt.Errorf("%w; %s cancelled before", err, humanize.Count(cancelled, "item was", "items were"))
 		}
 		if cancelled += n; err != nil || n == 0 {
-			return &Done{fmt.Sprintf("cancelled %s of zone %s", plural(cancelled, "item"), zone)}, err
+			return &Done{fmt.Sprintf("cancelled %s of zone %s", humanize.Count(cancelled, "item"), zone)}, err
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/directory"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -113,7 +114,7 @@ type found struct {
 }
 
 func (f found) String() string {
-	text := fmt.Sprintf("%s of %s", plural(f.Rows, "row"), lex.QuoteName(f.table))
+	text := fmt.Sprintf("%s of %s", humanize.Count(f.Rows, "row"), lex.QuoteName(f.table))
 	if !f.exact {
 		text = "about " + text
 	}
@@ -191,7 +192,7 @@ func (m *removal) describe(rows []found) string {
 	text := "directory " + m.st.Path.String()
 	var more []string
 	if n := len(m.all) - 1; n > 0 {
-		more = append(more, plural(n, "directory", "directories")+" below it")
+		more = append(more, humanize.Count(n, "directory", "directories")+" below it")
 	}
 	for _, f := range rows {
 		more = append(more, f.String())

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -233,7 +234,7 @@ func (r *Runner) confirmRows(ctx context.Context, st ql.Statement, yes bool, que
 		return nil
 	}
 	n, err := r.Database().Table(table).Count(ctx, append(rows, read.KeysOnly(), read.Limit(mostCounted+1))...)
-	lost := plural(n.Rows, "row")
+	lost := humanize.Count(n.Rows, "row")
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

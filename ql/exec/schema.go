@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -286,7 +287,7 @@ func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error
 	if err != nil {
 		return nil, err
 	}
-	question := fmt.Sprintf("drop table %s with %s", t.Name, plural(len(t.Families), "family", "families"))
+	question := fmt.Sprintf("drop table %s with %s", t.Name, humanize.Count(len(t.Families), "family", "families"))
 	if err := r.confirmRows(ctx, st, st.Yes, question, "this drops the table with %s", t.Name); err != nil {
 		return nil, err
 	}
@@ -352,7 +353,7 @@ func (r *Runner) purge(ctx context.Context, st *ql.Purge) (Result, error) {
 		names[d.Table] = true
 		bytes += d.Bytes
 	}
-	what := plural(len(all), "deleted table")
+	what := humanize.Count(len(all), "deleted table")
 	if !st.All {
 		what += " of the name " + lex.QuoteName(st.Table.Text)
 	}
@@ -365,7 +366,7 @@ func (r *Runner) purge(ctx context.Context, st *ql.Purge) (Result, error) {
 		}
 	}
 	if bytes > 0 {
-		what += ", with files of " + plural(bytes, "byte")
+		what += ", with files of " + humanize.Count(bytes, "byte")
 	}
 	return &Done{"removed " + what}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/internal/walltime"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -120,12 +121,12 @@ func (s *series) listing(st *ql.Sparkline, others int, zone *time.Location) *Lis
 		l.Line = append(l.Line, mean)
 		l.Lines = append(l.Lines, []any{sp.at, sp.n, mean, sp.least, sp.great})
 	}
-	note := plural(s.n, "number")
+	note := humanize.Count(s.n, "number")
 	if s.n > 0 {
 		note += fmt.Sprintf(" from %s to %s; least %g, greatest %g, newest %g", lex.FormatTimestamp(s.first, zone), lex.FormatTimestamp(s.last, zone), s.least, s.great, s.newest)
 	}
 	if others > 0 {
-		note += "; " + plural(others, "value") + " of other kinds"
+		note += "; " + humanize.Count(others, "value") + " of other kinds"
 	}
 	l.Notes = []string{note}
 	return l
@@ -264,7 +265,7 @@ func timeHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []re
 			b.add(c.Timestamp)
 		}
 	}
-	note := fmt.Sprintf("%s in %s", plural(b.n, "cell"), plural(rows, "row"))
+	note := fmt.Sprintf("%s in %s", humanize.Count(b.n, "cell"), humanize.Count(rows, "row"))
 	if b.n > 0 {
 		note += fmt.Sprintf("; first %s, last %s", lex.FormatTimestamp(b.first, zone), lex.FormatTimestamp(b.last, zone))
 	}

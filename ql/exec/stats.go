@@ -11,6 +11,7 @@ import (
 
 	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -69,7 +70,7 @@ func (r *Runner) calls(ctx context.Context, st *ql.Calls) (Result, error) {
 		method := c.Method[strings.LastIndexByte(c.Method, '/')+1:]
 		res.Lines = append(res.Lines, []any{int64(c.ID), method, c.Table, c.Rows, c.RowsRead, c.CellsRead, c.RowsWritten, float64(c.Took.Microseconds()) / 1000, c.Code, c.Token, c.Peer})
 	}
-	res.Notes = []string{fmt.Sprintf("%s under way; those with a code have ended", plural(len(all.Running), "call"))}
+	res.Notes = []string{fmt.Sprintf("%s under way; those with a code have ended", humanize.Count(len(all.Running), "call"))}
 	return res, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
@@ -53,21 +54,21 @@ func (e *Explained) Steps() []Step {
 		step("order", "from the last row to the first")
 	}
 	if want.Offset > 0 {
-		step("offset", "%s passed over, which are read", plural(want.Offset, "row"))
+		step("offset", "%s passed over, which are read", humanize.Count(want.Offset, "row"))
 	}
 	switch {
 	case want.Page != nil:
-		step("page", "of %s", plural(cmp.Or(want.Limit, read.DefaultPageSize), "row"))
+		step("page", "of %s", humanize.Count(cmp.Or(want.Limit, read.DefaultPageSize), "row"))
 	case want.Limit > 0:
-		step("limit", "%s, then the read stops", plural(want.Limit, "row"))
+		step("limit", "%s, then the read stops", humanize.Count(want.Limit, "row"))
 	}
 	if _, isCount := e.Statement.(*ql.Count); isCount && len(want.Where) == 0 && e.Plan.Residual == "" {
 		step("count", "in the engine: no row is put together")
 	}
 	if est := e.Estimate; est != nil {
-		text := fmt.Sprintf("about %s, %.0f%% of the rows", plural(est.Cells, "cell"), 100*est.Share)
+		text := fmt.Sprintf("about %s, %.0f%% of the rows", humanize.Count(est.Cells, "cell"), 100*est.Share)
 		if est.Bytes > 0 {
-			text += ", " + plural(est.Bytes, "byte") + " in files"
+			text += ", " + humanize.Count(est.Bytes, "byte") + " in files"
 		}
 		if want.Limit > 0 {
 			text += "; less where the limit stops the read"

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
@@ -116,7 +117,7 @@ func whyValue(v cells.Value, size int) any {
 func reason(v *query.WhyVersion) any {
 	switch v.State {
 	case query.WhyOlder:
-		return fmt.Sprintf("%s; versions=%d shows it", plural(v.Newer, "newer version"), v.Newer+1)
+		return fmt.Sprintf("%s; versions=%d shows it", humanize.Count(v.Newer, "newer version"), v.Newer+1)
 	case query.WhyHidden:
 		return ruleText(v.Rule) + ": " + dropped(v)
 	case query.WhyReplaced:
@@ -147,7 +148,7 @@ func ruleText(l schema.Limit) string {
 func dropped(v *query.WhyVersion) string {
 	var parts []string
 	if v.Rule.Versions > 0 {
-		parts = append(parts, plural(v.Newer, "newer version"))
+		parts = append(parts, humanize.Count(v.Newer, "newer version"))
 	}
 	if v.Rule.Age > 0 {
 		parts = append(parts, "it is too old")
@@ -191,7 +192,7 @@ func whyNotes(why *query.Why) (notes []string) {
 	if n := len(why.Versions); n == 0 {
 		notes = append(notes, "no version is known")
 	} else {
-		notes = append(notes, plural(n, "version"))
+		notes = append(notes, humanize.Count(n, "version"))
 	}
 	switch {
 	case why.LogErr == nil:

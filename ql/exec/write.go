@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
@@ -21,7 +22,7 @@ func (r *Runner) put(ctx context.Context, st *ql.Put) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.apply(ctx, t.Name, st.Key, m, "put "+plural(len(st.Cells), "cell"))
+	return r.apply(ctx, t.Name, st.Key, m, "put "+humanize.Count(len(st.Cells), "cell"))
 }
 
 func (r *Runner) mutation(t schema.Table, list []ql.Assignment) (*write.Mutation, error) {
@@ -124,14 +125,6 @@ func bound(st ql.Statement, key, none string) string {
 	return ql.QuoteKeyOf(st, key)
 }
 
-// plural formats a count of things; many is the plural if it is irregular.
-func plural[N int | int64](n N, one string, many ...string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, append(many, one+"s")[0])
-}
-
 // A pending is an open batch: begun, and neither committed nor aborted.
 type pending struct {
 	begun      lex.Pos
@@ -190,7 +183,7 @@ func (r *Runner) commit(ctx context.Context, st *ql.Commit) (Result, error) {
 			return nil, err
 		}
 	}
-	return &Done{"committed " + plural(p.statements, "statement")}, nil
+	return &Done{"committed " + humanize.Count(p.statements, "statement")}, nil
 }
 
 func (r *Runner) abort(_ context.Context, st *ql.Abort) (Result, error) {
@@ -199,7 +192,7 @@ func (r *Runner) abort(_ context.Context, st *ql.Abort) (Result, error) {
 	}
 	n := r.pending.statements
 	r.pending = nil
-	return &Done{"dropped " + plural(n, "statement")}, nil
+	return &Done{"dropped " + humanize.Count(n, "statement")}, nil
 }
 
 // apply writes a mutation, or adds it to the batch if one is open.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -27,7 +27,7 @@ func (r *Runner) explained(ctx context.Context, emit func([]any) error) error {
 		lines = append(lines, of...)
 	}
 	if a := r.analysis; a != nil {
-		lines = append(lines, "result of "+plural(int(a.rows), "row")+" in "+a.took.Round(time.Microsecond).String())
+		lines = append(lines, "result of "+humanize.Count(a.rows, "row")+" in "+a.took.Round(time.Microsecond).String())
 	}
 	for _, line := range lines {
 		if err := emit([]any{line}); err != nil {
@@ -100,7 +100,7 @@ func (r *Runner) explainedRead(t *Tuple) (lines []string) {
 	if p.Where != nil {
 		add("filter rows")
 		if r.analysis != nil {
-			add("  %s", plural(int(r.analysis.of(p, 0).rows.Load()), "row"))
+			add("  %s", humanize.Count(r.analysis.of(p, 0).rows.Load(), "row"))
 		}
 	}
 	return lines
@@ -182,7 +182,7 @@ func (r *Runner) figured(lines []string, stage int) []string {
 	if stage == 0 && r.plan.From == nil && r.plan.Table != "" {
 		rows = f.read.Load()
 	}
-	text := "  " + plural(int(rows), "row") + " in " + time.Duration(max(0, f.nanos.Load())).Round(time.Microsecond).String()
+	text := "  " + humanize.Count(rows, "row") + " in " + time.Duration(max(0, f.nanos.Load())).Round(time.Microsecond).String()
 	if n := f.held.Load(); n > 0 {
 		text += ", " + bytesText(n) + " held"
 	}
@@ -208,9 +208,9 @@ func (q *Query) explained(r *Runner, t *Tuple) (lines []string) {
 	plan, how := q.Plan, "once its value is needed"
 	switch {
 	case q.Held != nil && q.ByKey:
-		how = "read by key for each row around it, and held by " + plural(len(q.Keys), "value") + " after 10,000"
+		how = "read by key for each row around it, and held by " + humanize.Count(len(q.Keys), "value") + " after 10,000"
 	case q.Held != nil:
-		plan, how = q.Held, "held by "+plural(len(q.Keys), "value")+" of the row around it"
+		plan, how = q.Held, "held by "+humanize.Count(len(q.Keys), "value")+" of the row around it"
 	case q.ByKey:
 		how = "read by key for each row around it"
 	case len(q.Outer) > 0:
@@ -219,21 +219,14 @@ func (q *Query) explained(r *Runner, t *Tuple) (lines []string) {
 	if r.analysis != nil {
 		of := &r.analysis.queries.of[q.At]
 		if runs := of.runs.Load(); len(q.Outer) > 0 && (q.Held == nil || runs > 0) {
-			how += ", and ran for " + plural(int(runs), "row")
+			how += ", and ran for " + humanize.Count(runs, "row")
 		}
 		if h := of.held.Load(); h != nil {
 			plan = q.Held
-			how += ", and held " + plural(len(h.byKey), "answer")
+			how += ", and held " + humanize.Count(len(h.byKey), "answer")
 		}
 	}
 	lines = append(lines, how+":")
 	alone := &Tuple{call: &call{ctx: t.call.ctx, known: newConstants(plan.Size)}}
 	return append(lines, indented(r.of(plan).explanation(alone))...)
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
 }

@@ -13,10 +13,10 @@ import (
 type Search struct {
 	at     int                               // its number among the searches of the plan
 	values func(*Tuple) (value.Array, error) // they are the same for every row
-	float  bool                              // what is looked for is a FLOAT32 or FLOAT64
+	float  bool                              // the value looked for is a FLOAT32 or FLOAT64
 }
 
-// NewSearch is the search number at of a plan. float says that what is looked for is a FLOAT32
+// NewSearch is the search number at of a plan. float says that the value looked for is a FLOAT32
 // or FLOAT64.
 func NewSearch(at int, float bool, values func(*Tuple) (value.Array, error)) *Search {
 	return &Search{at, values, float}

@@ -36,7 +36,7 @@ type View struct {
 	outs  []Eval // of the columns
 }
 
-// A ViewPlan is what package bind makes of the query of a materialized view. Nothing changes
+// Package bind makes a ViewPlan of the query of a materialized view. Nothing changes
 // it then.
 type ViewPlan struct {
 	Where   Eval          // of the rows of the table; nil: every row
@@ -49,7 +49,7 @@ type ViewPlan struct {
 	Size    Size
 }
 
-// Plan is what the view is made of.
+// Plan is the plan that the view was made of.
 func (m *View) Plan() *ViewPlan { return m.plan }
 
 // NewView is the view of a plan.
@@ -443,7 +443,7 @@ type Contribution struct {
 // MaxContributions bounds the contributions of one row.
 const MaxContributions = 10_000
 
-// Contributions returns what a row of the table contributes. A row whose key in the view would be
+// Contributions returns the contributions of a row of the table. A row whose key in the view would be
 // NULL, empty or too long contributes nothing.
 func (m *View) Contributions(ctx context.Context, row *query.Row) (all []Contribution, err error) {
 	next := sink{push: func(t *Tuple) error {
