@@ -88,7 +88,7 @@ func (s *Sorted) bounds(family, n int) [][]byte {
 	if es := s.arena.entries[family]; len(es) > 0 {
 		step := max(1, len(es)*spillStep/max(1, s.arena.bytes[family]))
 		for i := step; i < len(es); i += step {
-			rows = append(rows, string(rowAt(s.arena.data, es[i].at)))
+			rows = append(rows, string(rowAt(s.arena.data, placeOf(es[i].At))))
 		}
 	}
 	slices.Sort(rows)
@@ -145,7 +145,7 @@ func (p *Part) Each(ctx context.Context, fn func(cf.CellGroups) error) error {
 func (p *Part) entries() []entry {
 	es := p.s.arena.entries[p.Family]
 	find := func(row []byte) int {
-		return sort.Search(len(es), func(i int) bool { return bytes.Compare(rowAt(p.s.arena.data, es[i].at), row) >= 0 })
+		return sort.Search(len(es), func(i int) bool { return bytes.Compare(rowAt(p.s.arena.data, placeOf(es[i].At)), row) >= 0 })
 	}
 	from, to := 0, len(es)
 	if p.lo != nil {
@@ -168,7 +168,7 @@ func eachInMemory(ctx context.Context, data []byte, es []entry, fn func(cf.CellG
 		}
 		at = at[:0]
 		for _, e := range block {
-			at = append(at, e.at)
+			at = append(at, placeOf(e.At))
 		}
 		if err := fn(cf.CellGroups{Data: data, At: at}); err != nil {
 			return err

@@ -173,7 +173,7 @@ func (s *Sorter) EndGroup() {
 	if s.loose {
 		s.tidy()
 	}
-	a.entries[s.family] = append(a.entries[s.family], entry{at: uint32(s.group), len: uint32(len(a.data) - s.group)})
+	a.entries[s.family] = append(a.entries[s.family], newEntry(uint32(s.group), uint32(len(a.data)-s.group)))
 	a.bytes[s.family] += len(a.data) - s.group
 	a.groups++
 }
@@ -207,7 +207,7 @@ func (s *Sorter) rotate() {
 	s.spilling = done
 	spills := slices.Clone(s.spills)
 	go func() {
-		full.sort(&s.settler)
+		full.sort(s.ctx, &s.settler)
 		spills, err := s.spill(full, spills)
 		full.reset()
 		done <- spilled{spills, full, err}
@@ -241,7 +241,9 @@ func (s *Sorter) Finish(ctx context.Context) (*Sorted, error) {
 		return nil, err
 	}
 	s.spare = nil
-	s.arena.sort(&s.settler)
+	if s.arena.sort(ctx, &s.settler); ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	return &Sorted{arena: s.arena, spills: s.spills, packer: s.packer, settler: &s.settler, given: s.given, anchor: s.anchor}, nil
 }
 
@@ -264,10 +266,10 @@ func (a *arena) reset() {
 }
 
 // sort sorts each family's groups, and combines the groups of one row.
-func (a *arena) sort(st *settler) {
+func (a *arena) sort(ctx context.Context, st *settler) {
 	for i := range a.entries {
-		sortEntries(a.data, a.entries[i])
-		if slices.ContainsFunc(a.entries[i], func(e entry) bool { return e.again() }) {
+		sortEntries(ctx, a.data, a.entries[i])
+		if slices.ContainsFunc(a.entries[i], again) {
 			a.entries[i] = a.combine(a.entries[i], st)
 		}
 	}
@@ -279,7 +281,7 @@ func (a *arena) combine(es []entry, st *settler) []entry {
 	out := make([]entry, 0, len(es))
 	for from := 0; from < len(es); {
 		to := from + 1
-		for to < len(es) && es[to].again() {
+		for to < len(es) && again(es[to]) {
 			to++
 		}
 		if to == from+1 {
@@ -289,7 +291,7 @@ func (a *arena) combine(es []entry, st *settler) []entry {
 		}
 		c := combiner{settler: st, most: maxGroup}
 		for _, e := range es[from:to] {
-			c.collect(a.data, e.at)
+			c.collect(a.data, placeOf(e.At))
 		}
 		groups, at := c.groups(nil)
 		shift := uint32(len(a.data))
@@ -299,7 +301,7 @@ func (a *arena) combine(es []entry, st *settler) []entry {
 			if i+1 < len(at) {
 				end = at[i+1]
 			}
-			out = append(out, entry{at: shift + n, len: end - n})
+			out = append(out, newEntry(shift+n, end-n))
 		}
 		from = to
 	}

@@ -170,4 +170,4 @@ func (s *memorySource) next() (bool, error) {
 
 func (s *memorySource) close() {}
 
-func (s *memorySource) group() []byte { return s.entries[s.at-1].group(s.data) }
+func (s *memorySource) group() []byte { return groupOf(s.data, s.entries[s.at-1]) }

@@ -217,7 +217,7 @@ func (a *arena) spillTo(w *spillWriter) error {
 	for i, es := range a.entries {
 		w.begin(i)
 		for _, e := range es {
-			if err := w.add(e.group(a.data)); err != nil {
+			if err := w.add(groupOf(a.data, e)); err != nil {
 				return err
 			}
 		}

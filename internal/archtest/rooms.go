@@ -85,11 +85,11 @@ var rooms = map[string]room{
 	"schema":         {imports: []string{"cells", "internal/excerpt", yaml}},
 
 	"cf":           {imports: []string{"cells", "tuple"}},
-	"cf/bulk":      {imports: []string{"cf", "tuple", compress}},
+	"cf/bulk":      {imports: []string{"cf", "tuple", compress, "internal/keysort"}},
 	"cf/tally":     {imports: []string{"cf", xxhash}, tests: []string{"cf/cftest"}},
 	"cf/ordered":   {imports: []string{"cf", "tuple"}, tests: []string{"cf/cftest"}},
 	"cf/merge":     {imports: []string{"cf", "internal/sketch"}, tests: []string{"cells"}},
-	"cf/replay":    {imports: []string{"cf", "cf/merge", compress}},
+	"cf/replay":    {imports: []string{"cf", "cf/merge", compress, "internal/keysort"}},
 	"cf/isolation": {imports: []string{"cf", "internal/lock"}},
 	// Reads RocksDB's files without RocksDB.
 	"cf/internal/wal":   {imports: []string{"cf"}},
@@ -161,7 +161,7 @@ var rooms = map[string]room{
 	"sql/function": {imports: []string{"cells", "internal/walltime", "sql/parse", "sql/value", xtext}, tests: []string{xsys}},
 	"sql/message":  {imports: []string{"sql/parse", "sql/value", "internal/excerpt", protobuf}},
 	"sql/rowkey":   {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
-	"sql/run":      {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/message", "sql/parse", "sql/value", "internal/sketch", protobuf, "internal/spans", otel, "internal/humanize"}},
+	"sql/run":      {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/message", "sql/parse", "sql/value", "internal/sketch", protobuf, "internal/spans", otel, "internal/humanize", "internal/keysort"}},
 	"sql/bind":     {imports: []string{"cells", "cf", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/run", "sql/value", "internal/sketch", protobuf}},
 	"sql":          {imports: []string{"cells", "schema", "sql/bind", "sql/parse", "sql/rowkey", "sql/run", "sql/value"}, tests: []string{"cf", "query", "query/read", "query/write", "sql/message", protobuf, xsys}},
 	// Queries of tables and views, for Go programs, the shell and the server.
@@ -221,6 +221,7 @@ var rooms = map[string]room{
 	"internal/history":    {},
 	"internal/excerpt":    {},
 	"internal/humanize":   {},
+	"internal/keysort":    {},
 	"internal/lock":       {},
 	"internal/badnet":     {},
 	"internal/alerttest":  {},

@@ -1,11 +1,11 @@
 package run
 
 import (
-	"bytes"
-	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 
+	"github.com/smolwc/smolwc/internal/keysort"
 	"github.com/smolwc/smolwc/sql/value"
 )
 
@@ -16,17 +16,13 @@ type packedRows struct {
 	rows   []packedRow
 }
 
-// A packedRow is where a row is, and the beginning of its key, by which most rows are compared.
-type packedRow struct {
-	first uint64 // the first eight bytes of the key
-	at    uint64 // the number of the block, the place in it, and whether first is the whole key
-}
+// A packedRow is where a row is: the number of the block, and the place in it.
+type packedRow = keysort.Entry
 
 const (
-	firstIsAll   = 1
 	leastBlock   = 1 << 10
 	mostBlock    = 1 << 20
-	packedMemory = 2 * 16 // of a row beside its bytes; sorting takes as much again
+	packedMemory = 2 * 16 // of a row beside its bytes, and as much again while their slice grows
 )
 
 var errPacked = errors.New("a temporary file of the query is damaged")
@@ -78,7 +74,6 @@ func (r row) decodeAll() (all []any, err error) {
 
 // add adds a row, whose bytes are copied.
 func (p *packedRows) add(packed []byte) {
-	r, _ := unpack(packed) // it was made here, or checked as it was read
 	last := len(p.blocks) - 1
 	if last < 0 || cap(p.blocks[last])-len(p.blocks[last]) < len(packed)+binary.MaxVarintLen32 {
 		size := leastBlock
@@ -88,46 +83,27 @@ func (p *packedRows) add(packed []byte) {
 		last++
 		p.blocks = append(p.blocks, make([]byte, 0, max(size, len(packed)+binary.MaxVarintLen32)))
 	}
-	made := packedRow{at: uint64(last)<<40 | uint64(len(p.blocks[last]))<<1}
-	if len(r.key) >= 8 {
-		made.first = binary.BigEndian.Uint64(r.key)
-	} else {
-		var all [8]byte
-		copy(all[:], r.key)
-		made.first = binary.BigEndian.Uint64(all[:])
-	}
-	if len(r.key) <= 8 {
-		made.at |= firstIsAll
-	}
+	made := packedRow{At: uint64(last)<<40 | uint64(len(p.blocks[last]))}
 	p.blocks[last] = append(binary.AppendUvarint(p.blocks[last], uint64(len(packed))), packed...)
 	p.rows = append(p.rows, made)
 }
 
 // bytes are those that add was given.
 func (p *packedRows) bytes(r packedRow) []byte {
-	b := p.blocks[r.at>>40][r.at&(1<<40-1)>>1:]
+	b := p.blocks[r.At>>40][r.At&(1<<40-1):]
 	size, n := binary.Uvarint(b)
 	return b[n : n+int(size)]
 }
 
 func (p *packedRows) of(r packedRow) row {
-	of, _ := unpack(p.bytes(r))
+	of, _ := unpack(p.bytes(r)) // it was made here, or checked as it was read
 	return of
 }
 
-// compare orders rows by their keys, and equal ones as they were added. A key that is the
-// beginning of another one, followed by zeros, would equal it here; keys are never the beginning
-// of others.
-func (p *packedRows) compare(a, b packedRow) int {
-	switch {
-	case a.first != b.first:
-		return cmp.Compare(a.first, b.first)
-	case a.at&b.at&firstIsAll == 0:
-		if c := bytes.Compare(p.of(a).key, p.of(b).key); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(a.at, b.at)
+// sort sorts the rows by their keys; equal ones stay as they were added. It stops when the context
+// ends.
+func (p *packedRows) sort(ctx context.Context) {
+	keysort.Sort(ctx, p.rows, func(at uint64) []byte { return p.of(packedRow{At: at}).key }, nil)
 }
 
 // clear removes the rows, and gives their memory back.

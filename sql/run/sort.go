@@ -225,4 +225,4 @@ func (s *sorter) close() {
 
 // sort sorts the rows in memory. When the context ends, it stops, and whatever takes the rows
 // looks at the context too.
-func (s *sorter) sort() { sortRows(s.x.ctx, s.rows.rows, s.rows.compare) }
+func (s *sorter) sort() { s.rows.sort(s.x.ctx) }
