@@ -199,23 +199,6 @@ type Option struct {
 	Value *Node
 }
 
-// Parse reads a query.
-func Parse(text string) (*Query, error) {
-	src := Source{text: text}
-	if len(text) > maxBytes {
-		return nil, src.Errorf(0, "the query has %d bytes; it may have up to %d", len(text), maxBytes)
-	}
-	tokens, err := tokenize(src)
-	if err != nil {
-		return nil, err
-	}
-	p := parser{Source: src, tokens: tokens}
-	return p.query()
-}
-
-// Again is the query parsed again, so that it can be changed.
-func (q *Query) Again() (*Query, error) { return Parse(q.text) }
-
 // Flat is the block in which the stages of a query in the place of its table stand before its
 // own, so that they are the stages of one plan.
 func (b *Block) Flat() *Block {
