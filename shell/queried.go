@@ -240,6 +240,8 @@ func appendJSON(b []byte, v any) []byte {
 		return strconv.AppendInt(b, v, 10)
 	case bool:
 		return strconv.AppendBool(b, v)
+	case value.JSON:
+		return append(b, v...)
 	case float32, float64:
 		if f := value.ToFloat(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			return appendString(b, notFinite(f))
@@ -318,6 +320,8 @@ func valueText(v any, other func([]byte) string) string {
 		return list("{", "}", len(v), func(i int) string {
 			return within([]byte(v[i].Qualifier)) + ": " + within(v[i].Value)
 		})
+	case value.JSON:
+		return string(v)
 	case value.Datetime:
 		return v.Time().Format("2006-01-02T15:04:05.999999")
 	case cells.Timestamp:

@@ -106,8 +106,22 @@ func withOptions(signatures []string) (all []string) {
 }
 
 // folded are signatures in which TEXT stands for two of STRING and BYTES, FLOAT for two of FLOAT64
-// and FLOAT32, and NUMBER for two of INT64 and FLOAT64.
+// and FLOAT32, NUMBER for two of INT64 and FLOAT64, and DOC for two of STRING and JSON.
 func folded(signatures []string) (all []string) {
+	for i := 0; i < len(signatures); i++ {
+		name, rest, ok := strings.Cut(signatures[i], "(STRING")
+		arg, result, _ := strings.Cut(rest, ") ")
+		for _, of := range [][2]string{{"JSON", "DOC"}, {"STRING", "STRING"}} { // the result, too, or not
+			twin := func(doc, to string) string {
+				return name + "(" + doc + arg + ") " + strings.Replace(result, "STRING", to, 1)
+			}
+			if at := slices.Index(signatures, twin("JSON", of[0])); ok && at >= 0 {
+				signatures[i] = twin("DOC", of[1])
+				signatures = slices.Delete(signatures, at, at+1)
+				break
+			}
+		}
+	}
 	for _, f := range [][3]string{{"STRING", "BYTES", "TEXT"}, {"FLOAT64", "FLOAT32", "FLOAT"}, {"INT64", "FLOAT64", "NUMBER"}} {
 		all = nil
 		replaced := func(s, from, to string) string {
@@ -139,7 +153,8 @@ func TestPageOfFunctions(t *testing.T) {
 	want.WriteString(intro)
 	for _, heading := range []string{"Functions of a row", "Aggregate functions", "Window functions"} {
 		fmt.Fprintf(&want, "\n## %s\n", heading)
-		last := ""
+		var lines []string
+		lineOf := map[string]int{} // the line of functions that are alike
 		for _, f := range sql.Functions() {
 			if f.Aggregate != (heading == "Aggregate functions") || f.Window != (heading == "Window functions") {
 				continue
@@ -149,14 +164,14 @@ func TestPageOfFunctions(t *testing.T) {
 			}
 			all := folded(f.Signatures)
 			alike := strings.ReplaceAll(strings.Join(all, "; "), f.Name+"(", "(")
-			if alike == last { // as the function before
-				fmt.Fprintf(&want, ", `%s`", f.Name)
+			if at, ok := lineOf[alike]; ok {
+				lines[at] += ", `" + f.Name + "`"
 				continue
 			}
-			fmt.Fprintf(&want, "\n- `%s`", strings.Join(all, "`, `"))
-			last = alike
+			lineOf[alike] = len(lines)
+			lines = append(lines, "\n- `"+strings.Join(all, "`, `")+"`")
 		}
-		want.WriteString("\n")
+		want.WriteString(strings.Join(lines, "") + "\n")
 	}
 	if *update {
 		if err := os.WriteFile(name, []byte(want.String()), 0o600); err != nil {

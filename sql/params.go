@@ -19,7 +19,7 @@ func NewParams(types map[string]value.Type) (Params, error) { return bind.NewPar
 
 // A Param is a value for the parameter @Name of a query: a string, []byte, int, int64,
 // float32, float64, bool, [time.Time], [cells.Timestamp],
-// [value.Numeric], [value.Interval], [value.Datetime] or [value.Date], or a slice of
+// [value.Numeric], [value.Interval], [value.Datetime], [value.Date] or [value.JSON], or a slice of
 // string, []byte, int64, float64 or bool for an ARRAY. A nil slice is an empty ARRAY, and nil
 // []byte is empty BYTES. Times have a precision of microseconds.
 type Param struct {
@@ -35,6 +35,13 @@ func ParamsOf(params ...Param) (Params, error) {
 			return Params{}, parse.Invalid("parameter @%s has two values", p.Name)
 		}
 		kind, v := valueOf(p.Value)
+		if text, ok := v.(value.JSON); ok {
+			j, err := value.ParseJSON(string(text), false)
+			if err != nil {
+				return Params{}, parse.Invalid("parameter @%s: %v", p.Name, err)
+			}
+			v = j
+		}
 		switch v := v.(type) {
 		case nil:
 			return Params{}, parse.Invalid("parameter @%s: a value of Go's type %T is not supported", p.Name, p.Value)
@@ -104,6 +111,8 @@ func valueOf(v any) (value.Kind, any) {
 		return value.TypeDatetime, v
 	case value.Date:
 		return value.TypeDate, v
+	case value.JSON:
+		return value.TypeJSON, v
 	case []string:
 		return value.TypeString, listOf(v)
 	case [][]byte:

@@ -157,7 +157,7 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		{`SELECT _key FROM t WHERE f = 'x'`, `MAP<BYTES, BYTES> = `},
 		{`SELECT CAST(_key AS INT64) FROM t`, `Invalid cast from BYTES to INT64; CAST(CAST(`},
 		{`SELECT CAST('x' AS INT64) FROM t`, `"x" cannot be cast to INT64 [at 1:8]`},
-		{`SELECT CAST(_key AS JSON) FROM t`, `type JSON is not one of`},
+		{`SELECT CAST(_key AS UUID) FROM t`, `type UUID is not one of`},
 		{`SELECT CAST(_key AS STRING) FROM t`, `not valid UTF-8`},
 		{`SELECT f['model'][7] FROM t(with_history => TRUE)`, `index 7 is out of range`},
 		{`SELECT f['model'][0] FROM t`, `BYTES has no elements`},

@@ -36,6 +36,8 @@ func CheckSQLType(t value.Type) error {
 	switch t.Kind {
 	case value.TypeNumeric, value.TypeInterval:
 		return parse.Invalid("%s, which Bigtable's API has no type for; CAST(… AS STRING) makes a text of it", t)
+	case value.TypeJSON:
+		return parse.Invalid("%s, which Bigtable's API has no type for; TO_JSON_STRING makes a text of it, and JSON_VALUE one of a value in it", t)
 	case value.TypeDatetime:
 		return parse.Invalid("%s, which Bigtable's API has no type for; CAST(… AS STRING) makes a text of it, and CAST(… AS TIMESTAMP) the time at which clocks show it in UTC", t)
 	case value.TypeArray, value.TypeMap:

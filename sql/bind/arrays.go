@@ -96,8 +96,11 @@ func compileField(p *planner, n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of.typ.Kind == value.TypeMessage {
+	switch of.typ.Kind {
+	case value.TypeMessage:
 		return compileMessageField(p, n, of)
+	case value.TypeJSON:
+		return p.memberOf(n, of, fixedExpr(value.Type{Kind: value.TypeString}, n.Text)), nil
 	}
 	i := slices.IndexFunc(of.typ.Fields, func(f value.Field) bool { return strings.EqualFold(f.Name, n.Text) })
 	if i < 0 {

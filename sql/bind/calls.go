@@ -43,7 +43,11 @@ func compileApplied(p *planner, n *parse.Node, name string, args []*expr, safe b
 		if !ok {
 			continue
 		}
-		e := combinedIn(fitted, f.Result, func(ctx context.Context, v []any) (any, error) {
+		combine := combinedIn
+		if f.Nulls {
+			combine = combinedWithNulls
+		}
+		e := combine(fitted, f.Result, func(ctx context.Context, v []any) (any, error) {
 			r, err := f.Call(ctx, v)
 			switch {
 			case err != nil && ctx.Err() != nil:
@@ -56,7 +60,7 @@ func compileApplied(p *planner, n *parse.Node, name string, args []*expr, safe b
 			return r, nil
 		})
 		switch f.Result.Kind {
-		case value.TypeString, value.TypeBytes, value.TypeArray:
+		case value.TypeString, value.TypeBytes, value.TypeJSON, value.TypeArray:
 			return p.counted(n, e), nil
 		}
 		return e, nil

@@ -495,6 +495,9 @@ func compileCast(p *planner, n *parse.Node) (*expr, error) {
 	case n.Kind == parse.StringToken && t.Kind == value.TypeNumeric: // a literal
 		v, err := value.ReadNumeric(n.Args[0].Text, true)
 		return fixedExpr(t, v), p.placed(err, n.Pos)
+	case n.Kind == parse.StringToken && t.Kind == value.TypeJSON:
+		v, err := value.ParseJSON(n.Args[0].Text, false)
+		return fixedExpr(t, v), p.placed(err, n.Pos)
 	}
 	return p.castTo(n, e, t)
 }

@@ -109,6 +109,17 @@ func combinedIn(parts []*expr, t value.Type, f func(context.Context, []any) (any
 	return e
 }
 
+// combinedWithNulls is combinedIn for a function that takes NULL.
+func combinedWithNulls(parts []*expr, t value.Type, f func(context.Context, []any) (any, error)) *expr {
+	return &expr{typ: t, fixed: allFixed(parts), eval: func(r *run.Tuple) (any, error) {
+		values, err := evalAll(parts, r)
+		if err != nil {
+			return nil, err
+		}
+		return f(r.Context(), values)
+	}}
+}
+
 func evalAll(parts []*expr, t *run.Tuple) ([]any, error) {
 	values := make([]any, len(parts))
 	for i, part := range parts {

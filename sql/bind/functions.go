@@ -11,9 +11,6 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// noJSON says why there is no PARSE_JSON and no TO_JSON.
-const noJSON = "there is no JSON type; the functions of JSON take a STRING, and TO_JSON_STRING makes one"
-
 // listed are the functions that are not only forms of package function. Messages list
 // functions in this order.
 func listed() []builtin {
@@ -49,8 +46,12 @@ func listed() []builtin {
 		{name: "CURRENT_TIME", bare: true, unsteady: true, instead: "there is no TIME; CURRENT_DATETIME has the time too"},
 		{name: "CURRENT_DATETIME", text: "CURRENT_DATETIME([STRING]) DATETIME", compile: compileCurrentDatetime, bare: true, unsteady: true},
 		{name: "GENERATE_UUID", text: "GENERATE_UUID() STRING", compile: compileUUID, unsteady: true},
-		{name: "PARSE_JSON", instead: noJSON},
-		{name: "TO_JSON", instead: noJSON},
+		{name: "TO_JSON", text: "TO_JSON(value [, BOOL]) JSON", compile: compileJSONOf},
+		{name: "JSON_ARRAY", text: "JSON_ARRAY(value…) JSON", compile: compileJSONMade},
+		{name: "JSON_OBJECT", text: "JSON_OBJECT(STRING, value, …) JSON; JSON_OBJECT(ARRAY<STRING>, ARRAY<T>) JSON", compile: compileJSONMade},
+		{name: "JSON_SET", text: "JSON_SET(JSON, STRING, value, … [, create_if_missing => BOOL]) JSON", compile: compileJSONChange},
+		{name: "JSON_ARRAY_APPEND", text: "JSON_ARRAY_APPEND(JSON, STRING, value, … [, append_each_element => BOOL]) JSON", compile: compileJSONChange},
+		{name: "JSON_ARRAY_INSERT", text: "JSON_ARRAY_INSERT(JSON, STRING, value, … [, insert_each_element => BOOL]) JSON", compile: compileJSONChange},
 		{name: "SESSION_USER", unsteady: true},
 
 		{name: "ARRAY_LENGTH", text: "ARRAY_LENGTH(ARRAY<T>) INT64", compile: compileArrayLength},

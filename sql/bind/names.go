@@ -72,6 +72,8 @@ func compileFields(p *planner, c parse.Column) (all []output, err error) {
 			}
 			all = append(all, output{name: name, expr: e})
 		}
+	case value.TypeJSON:
+		return nil, p.Errorf(c.Expr.Pos, "the members of a JSON are not known before it is read: there is no .* of JSON")
 	default:
 		return nil, p.Errorf(c.Expr.Pos, "%s has no fields", of.typ)
 	}
@@ -468,6 +470,8 @@ func compileIndex(p *planner, n *parse.Node) (*expr, error) {
 			return e, err
 		}
 		return compileElementAt(p, n, of)
+	case value.TypeJSON:
+		return compileJSONElement(p, n, of)
 	}
 	return nil, p.Errorf(n.Pos, "%s has no elements", of.typ)
 }

@@ -18,7 +18,7 @@ func NewParams(types map[string]value.Type) (Params, error) {
 		if t.Kind == value.TypeArray {
 			t = *t.Of
 		}
-		if t.Kind < value.TypeBytes || t.Kind > value.TypeDate {
+		if (t.Kind < value.TypeBytes || t.Kind > value.TypeDate) && t.Kind != value.TypeJSON {
 			return Params{}, parse.Invalid("parameter @%s: its type is not one of %s, or an ARRAY of one", name, value.ScalarNames)
 		}
 	}

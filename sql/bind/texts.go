@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"context"
 	"math/rand/v2"
 	"strings"
 
@@ -123,7 +124,10 @@ func compileFormat(p *planner, n *parse.Node) (*expr, error) {
 
 // run makes a call with arguments for a tuple. The context of the query ends it.
 func (p *planner) run(t *run.Tuple, n *parse.Node, args []any, call func(args []any) (any, error)) (any, error) {
-	ctx := t.Context()
+	return p.callIn(t.Context(), n, args, call)
+}
+
+func (p *planner) callIn(ctx context.Context, n *parse.Node, args []any, call func(args []any) (any, error)) (any, error) {
 	v, err := function.Run(ctx, args, call)
 	if err != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -140,7 +144,7 @@ func compileToJSON(p *planner, n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := function.CheckJSON(of.typ); err != nil {
+	if err := function.CheckJSON(n.Text, of.typ); err != nil {
 		return nil, p.Placed(err, n.Args[0].Pos)
 	}
 	pretty := fixedExpr(value.Type{Kind: value.TypeBool}, false)

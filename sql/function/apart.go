@@ -20,6 +20,8 @@ func size(args []any) (n int) {
 			n += len(arg)
 		case []byte:
 			n += len(arg)
+		case value.JSON:
+			n += len(arg)
 		case value.Array:
 			n += 16*len(arg) + size(arg)
 		case value.Struct:
@@ -51,6 +53,8 @@ func owned[V ~[]any](args V) V {
 			all[i] = strings.Clone(arg)
 		case []byte:
 			all[i] = slices.Clone(arg)
+		case value.JSON:
+			all[i] = value.Clone(arg)
 		case value.Array:
 			all[i] = owned(arg)
 		case value.Struct:

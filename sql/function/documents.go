@@ -3,6 +3,7 @@ package function
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -11,149 +12,170 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// documents are the functions of JSON in a STRING. A text that is not JSON yields no
-// values. https://cloud.google.com/bigquery/docs/reference/standard-sql/json_functions
-var documents = []declaration{
-	{"JSON_VALUE(STRING[STRING]) STRING", func(v []any) (any, error) {
-		raw, err := found(v)
-		if raw == nil || err != nil {
-			return nil, err
-		}
-		return scalar(raw), nil
-	}},
-	{"JSON_QUERY(STRING[STRING]) STRING", func(v []any) (any, error) {
-		raw, err := found(v)
-		if raw == nil || raw[0] == 'n' || err != nil { // null is NULL
-			return nil, err
-		}
-		return compact(raw), nil
-	}},
-	{"JSON_VALUE_ARRAY(STRING[STRING]) ARRAY<STRING>", func(v []any) (any, error) {
-		raw, err := found(v)
-		if raw == nil || err != nil {
-			return nil, err
-		}
-		parts, ok, err := elementsOf(raw)
-		if !ok || err != nil {
-			return nil, err
-		}
-		all := value.Array{}
-		for _, e := range parts {
-			if e[0] == '{' || e[0] == '[' {
-				return nil, nil
+// documents are the functions that read a JSON, or a STRING of JSON: a text that is not JSON
+// yields no values. https://cloud.google.com/bigquery/docs/reference/standard-sql/json_functions
+var documents = slices.Concat(
+	extractors(steps, "JSON_VALUE", "JSON_QUERY", "JSON_VALUE_ARRAY", "JSON_QUERY_ARRAY"),
+	extractors(oldSteps, "JSON_EXTRACT_SCALAR", "JSON_EXTRACT", "JSON_EXTRACT_STRING_ARRAY", "JSON_EXTRACT_ARRAY"),
+	[]declaration{{"PARSE_JSON(STRING[STRING]) JSON", parseJSON}},
+)
+
+// extractors are four functions with paths that are read by a function: of a single value, of any, and
+// of arrays of these.
+func extractors(path func(string) ([]pathStep, error), scalarName, partName, scalarsName, partsName string) (list []declaration) {
+	for _, doc := range []string{"STRING", "JSON"} {
+		typed, args := doc == "JSON", "("+doc+"[STRING]) "
+		part := func(raw string) any {
+			if typed {
+				return value.JSON(strings.Clone(raw))
 			}
-			all = append(all, scalar(e))
+			return compact(raw)
 		}
-		return all, nil
-	}},
-	{"JSON_QUERY_ARRAY(STRING[STRING]) ARRAY<STRING>", func(v []any) (any, error) {
-		raw, err := found(v)
-		if raw == nil || err != nil {
-			return nil, err
-		}
-		parts, ok, err := elementsOf(raw)
-		if !ok || err != nil {
-			return nil, err
-		}
-		all := value.Array{}
-		for _, e := range parts {
-			all = append(all, compact(e))
-		}
-		return all, nil
-	}},
+		list = append(list, declaration{scalarName + args + "STRING", func(v []any) (any, error) {
+			raw, err := found(v, path)
+			if raw == "" || err != nil {
+				return nil, err
+			}
+			return scalar(raw), nil
+		}}, declaration{partName + args + doc, func(v []any) (any, error) {
+			raw, err := found(v, path)
+			if raw == "" || raw[0] == 'n' && !typed || err != nil { // null in a text is NULL
+				return nil, err
+			}
+			return part(raw), nil
+		}}, declaration{scalarsName + args + "ARRAY<STRING>", func(v []any) (any, error) {
+			return foundAll(v, path, func(e string) (any, bool) { return scalar(e), e[0] != '{' && e[0] != '[' })
+		}}, declaration{partsName + args + "ARRAY<" + doc + ">", func(v []any) (any, error) {
+			return foundAll(v, path, func(e string) (any, bool) { return part(e), true })
+		}})
+	}
+	return list
 }
 
 // scalar is the text of a string, a number or a truth value; nil for other values.
-func scalar(raw []byte) any {
+func scalar(raw string) any {
 	switch raw[0] {
 	case '{', '[', 'n':
 		return nil
 	case '"':
 		var s string
-		if json.Unmarshal(raw, &s) != nil {
+		if json.Unmarshal([]byte(raw), &s) != nil {
 			return nil
 		}
 		return s
 	}
-	return string(raw)
+	return strings.Clone(raw)
 }
 
-func compact(raw []byte) string {
+func compact(raw string) string {
 	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return string(raw)
+	if json.Compact(&b, []byte(raw)) != nil {
+		return raw
 	}
 	return b.String()
 }
 
-// found is the part of a document at a path, nil when there is no such part.
-func found(v []any) (json.RawMessage, error) { return foundBy(v, steps) }
-
-// foundBy is found for paths that are read by a function.
-func foundBy(v []any, read func(path string) ([]pathStep, error)) (json.RawMessage, error) {
+// found is the part of a document at a path that is read by a function, empty when there is no
+// such part.
+func found(v []any, read func(path string) ([]pathStep, error)) (string, error) {
 	path := "$"
 	if len(v) == 2 {
 		path = v[1].(string)
 	}
 	steps, err := read(path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	raw := json.RawMessage(strings.TrimSpace(v[0].(string)))
-	if !json.Valid(raw) {
-		return nil, nil
+	var raw string
+	switch doc := v[0].(type) {
+	case value.JSON:
+		raw = string(doc)
+	case string:
+		if raw = strings.TrimSpace(doc); !json.Valid([]byte(raw)) {
+			return "", nil
+		}
 	}
 	for _, s := range steps {
-		if raw = s.of(raw); raw == nil {
-			return nil, nil
+		if raw = s.of(raw); raw == "" {
+			return "", nil
 		}
 	}
 	return raw[:extent(raw)], nil
 }
 
-// A pathStep is the name of a member of an object; of an array, the number of an element.
-type pathStep string
-
-// of is the text from the first member of the name, or the element, on; nil: there is no
-// such one. The text before is valid JSON, so that only its structure is looked at.
-func (s pathStep) of(raw json.RawMessage) json.RawMessage {
-	object, index := raw[0] == '{', -1
-	if !object {
-		n, err := strconv.ParseUint(string(s), 10, 31)
-		if raw[0] != '[' || err != nil {
-			return nil
-		}
-		index = int(n)
+// foundAll is the array of the elements at a path; NULL if there is none, or if of does not take
+// an element.
+func foundAll(v []any, read func(path string) ([]pathStep, error), of func(string) (any, bool)) (any, error) {
+	raw, err := found(v, read)
+	if raw == "" || err != nil {
+		return nil, err
 	}
+	parts, ok, err := elementsOf(raw)
+	if !ok || err != nil {
+		return nil, err
+	}
+	all := make(value.Array, len(parts))
+	for i, e := range parts {
+		if all[i], ok = of(e); !ok {
+			return nil, nil
+		}
+	}
+	return all, nil
+}
+
+// A pathStep is the name of a member of an object; of an array, the number of an element.
+type pathStep struct {
+	text     string
+	brackets bool // it stood in brackets, and not after a point
+}
+
+// of is the text from the first member of the name, or the element, on; empty: there is no
+// such one. The text before is valid JSON, so that only its structure is looked at.
+func (s pathStep) of(raw string) string {
+	switch raw[0] {
+	case '{':
+		_, of := seek(raw, s.text, -1)
+		return of
+	case '[':
+		if n, err := strconv.ParseUint(s.text, 10, 31); err == nil {
+			_, of := seek(raw, "", int(n))
+			return of
+		}
+	}
+	return ""
+}
+
+// seek is the text from the first member of a name on, or from the element of a number, which is
+// -1 in an object; at begins with the name of the member. Both are empty: there is none.
+func seek(raw, name string, index int) (at, of string) {
 	for n, rest := 0, space(raw[1:]); rest[0] != '}' && rest[0] != ']'; n++ {
-		same := n == index
-		if object {
+		at, same := rest, n == index
+		if index < 0 {
 			end := extent(rest)
-			same = nameIs(rest[:end], string(s))
+			same = nameIs(rest[:end], name)
 			rest = space(space(rest[end:])[1:]) // beyond the colon
 		}
 		if same {
-			return rest
+			return at, rest
 		}
 		if rest = space(rest[extent(rest):]); rest[0] == ',' {
 			rest = space(rest[1:])
 		}
 	}
-	return nil
+	return "", ""
 }
 
-func nameIs(quoted []byte, name string) bool {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1:len(quoted)-1]) == name
+func nameIs(quoted, name string) bool {
+	if strings.IndexByte(quoted, '\\') < 0 {
+		return quoted[1:len(quoted)-1] == name
 	}
-	var s string
-	return json.Unmarshal(quoted, &s) == nil && s == name
+	return scalar(quoted) == name
 }
 
-func space(raw []byte) []byte { return bytes.TrimLeft(raw, " \t\r\n") }
+func space(raw string) string { return strings.TrimLeft(raw, " \t\r\n") }
 
 // extent is the length of the value with which valid JSON begins.
-func extent(raw []byte) int {
+func extent(raw string) int {
 	depth := 0
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
@@ -182,7 +204,7 @@ func extent(raw []byte) int {
 }
 
 // elementsOf returns the elements of an array; ok is false if it is not one.
-func elementsOf(raw []byte) (all [][]byte, ok bool, err error) {
+func elementsOf(raw string) (all []string, ok bool, err error) {
 	if raw[0] != '[' {
 		return nil, false, nil
 	}
@@ -207,16 +229,16 @@ func steps(path string) (all []pathStep, err error) {
 	bad := parse.Invalid("%.100q is not a JSONPath; it is like $.a.b[0] or $.\"a b\", with up to %d steps", path, maxSteps)
 	rest, ok := strings.CutPrefix(path, "$")
 	for rest != "" && ok && len(all) < maxSteps {
-		var name string
+		var s pathStep
 		if quoted, found := strings.CutPrefix(rest, `."`); found {
-			name, rest, ok = cutQuoted(quoted)
+			s.text, rest, ok = cutQuoted(quoted)
 		} else if inner, found := strings.CutPrefix(rest, "["); found {
 			inner = strings.TrimLeft(inner, jsonSpace)
 			end := strings.IndexFunc(inner, func(r rune) bool { return !unicode.IsNumber(r) && r != '_' && r != '-' })
 			if end <= 0 {
 				return nil, bad
 			}
-			name = inner[:end]
+			s = pathStep{inner[:end], true}
 			rest, ok = strings.CutPrefix(strings.TrimLeft(inner[end:], jsonSpace), "]")
 		} else if rest[0] == '.' {
 			end := strings.IndexFunc(rest[1:], func(r rune) bool {
@@ -225,11 +247,11 @@ func steps(path string) (all []pathStep, err error) {
 			if end == 0 {
 				end = len(rest)
 			}
-			name, rest, ok = rest[1:end], rest[end:], end > 1
+			s.text, rest, ok = rest[1:end], rest[end:], end > 1
 		} else {
 			ok = false
 		}
-		all = append(all, pathStep(name))
+		all = append(all, s)
 	}
 	if !ok || rest != "" {
 		return nil, bad

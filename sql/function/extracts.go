@@ -4,66 +4,10 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/sql/parse"
-	"github.com/smolwc/smolwc/sql/value"
 )
 
-// extracts are the functions of JSON in a STRING of GoogleSQL's first years, whose paths write
-// names as ['a b'], where others write "a b".
-// https://cloud.google.com/bigquery/docs/reference/standard-sql/json_functions
-var extracts = []declaration{
-	{"JSON_EXTRACT(STRING[STRING]) STRING", func(v []any) (any, error) {
-		raw, err := foundBy(v, oldSteps)
-		if raw == nil || raw[0] == 'n' || err != nil { // null is NULL
-			return nil, err
-		}
-		return compact(raw), nil
-	}},
-	{"JSON_EXTRACT_SCALAR(STRING[STRING]) STRING", func(v []any) (any, error) {
-		raw, err := foundBy(v, oldSteps)
-		if raw == nil || err != nil {
-			return nil, err
-		}
-		return scalar(raw), nil
-	}},
-	{"JSON_EXTRACT_ARRAY(STRING[STRING]) ARRAY<STRING>", func(v []any) (any, error) {
-		return extracted(v, func(e []byte) any { return compact(e) })
-	}},
-	{"JSON_EXTRACT_STRING_ARRAY(STRING[STRING]) ARRAY<STRING>", func(v []any) (any, error) {
-		return extracted(v, func(e []byte) any {
-			if e[0] == '{' || e[0] == '[' {
-				return errScalar
-			}
-			return scalar(e)
-		})
-	}},
-}
-
-// errScalar says that an element is not a single value.
-var errScalar = parse.Invalid("an element is not a single value")
-
-// extracted is an array of the elements at a path; NULL if there is none, or if of does not
-// take an element.
-func extracted(v []any, of func([]byte) any) (any, error) {
-	raw, err := foundBy(v, oldSteps)
-	if raw == nil || err != nil {
-		return nil, err
-	}
-	parts, ok, err := elementsOf(raw)
-	if !ok || err != nil {
-		return nil, err
-	}
-	all := value.Array{}
-	for _, e := range parts {
-		part := of(e)
-		if part == errScalar {
-			return nil, nil
-		}
-		all = append(all, part)
-	}
-	return all, nil
-}
-
-// oldSteps reads a path such as $.a['b c'][0].
+// oldSteps reads a path such as $.a['b c'][0], of the functions of GoogleSQL's first years, where
+// others write "b c".
 func oldSteps(path string) (all []pathStep, err error) {
 	for rest := path; ; {
 		before, quoted, found := strings.Cut(rest, "['")
@@ -93,7 +37,7 @@ func oldSteps(path string) (all []pathStep, err error) {
 		if !ok {
 			return nil, parse.Invalid("%.100q is not a path of JSON_EXTRACT and its like: a name in ['…'] does not end", path)
 		}
-		all, rest = append(all, pathStep(name)), after
+		all, rest = append(all, pathStep{text: name}), after
 		if rest == "" {
 			return all, nil
 		}

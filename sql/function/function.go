@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A Function is one form of a function. It is NULL when an argument is.
+// A Function is one form of a function. It is NULL when an argument is, unless Nulls is set.
 type Function struct {
 	Name     string
 	Text     string // the signature, such as LEFT(STRING, INT64) STRING
@@ -19,6 +19,7 @@ type Function struct {
 	Required int  // how many arguments there must be
 	Repeats  bool // the last argument may be repeated
 	Part     int  // the argument that is a PART, a STRING in a call; -1: no argument is
+	Nulls    bool // it takes NULL, and is not always NULL for one
 	Result   value.Type
 	call     func(ctx context.Context, args []any) (any, error)
 }
@@ -35,10 +36,15 @@ var byName = sync.OnceValue(func() map[string][]*Function {
 		f.call = call
 		all[f.Name] = append(all[f.Name], f)
 	}
-	for _, list := range [][]declaration{texts, numbers, documents, extracts, times, datetimes, intervals, buckets, angles, codes, codings} {
+	for _, list := range [][]declaration{texts, numbers, documents, converters, times, datetimes, intervals, buckets, angles, codes, codings} {
 		for _, d := range list {
 			add(d.signature, func(_ context.Context, args []any) (any, error) { return d.call(args) })
 		}
+	}
+	for _, d := range partial {
+		add(d.signature, func(_ context.Context, args []any) (any, error) { return d.call(args) })
+		name, _, _ := strings.Cut(d.signature, "(")
+		all[name][len(all[name])-1].Nulls = true
 	}
 	for _, d := range slices.Concat(patterns, distances, series) {
 		add(d.signature, d.call)

@@ -2,13 +2,8 @@ package function
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"math"
-	"strconv"
-	"strings"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
@@ -16,32 +11,37 @@ import (
 // JSONText is a value of a type as TO_JSON_STRING writes it, in one line or in many.
 // https://cloud.google.com/bigquery/docs/reference/standard-sql/json_functions#json_encodings
 func JSONText(v any, t value.Type, pretty bool) (any, error) {
-	var b bytes.Buffer
-	if err := writeJSON(&b, v, t); err != nil {
+	b, err := value.JSONString(v, t)
+	if err != nil {
 		return nil, err
 	}
 	if pretty {
-		var lines bytes.Buffer
-		if err := json.Indent(&lines, b.Bytes(), "", "  "); err != nil {
-			return nil, parse.Invalid("TO_JSON_STRING: %v", err)
-		}
-		b = lines
+		return inLines(b)
 	}
-	return b.String(), sized(b.Len())
+	return string(b), nil
 }
 
-// CheckJSON says which type TO_JSON_STRING does not take.
-func CheckJSON(t value.Type) error {
+// inLines is a text of JSON with a line for each value.
+func inLines(text []byte) (any, error) {
+	var lines bytes.Buffer
+	if err := json.Indent(&lines, text, "", "  "); err != nil {
+		return nil, parse.Invalid("TO_JSON_STRING: %v", err)
+	}
+	return lines.String(), sized(lines.Len())
+}
+
+// CheckJSON says which type the named function, which makes JSON of values, does not take.
+func CheckJSON(name string, t value.Type) error {
 	switch t.Kind {
 	case value.TypeMap, value.TypeMessage, value.TypeEnum:
-		return parse.Invalid("TO_JSON_STRING does not take %s; take columns, and cast messages and enums to STRING", t)
+		return parse.Invalid("%s does not take %s; take columns, and cast messages and enums to STRING", name, t)
 	case value.TypeArray:
 		if t.Of != nil {
-			return CheckJSON(*t.Of)
+			return CheckJSON(name, *t.Of)
 		}
 	case value.TypeStruct:
 		for _, f := range t.Fields {
-			if err := CheckJSON(f.Type); err != nil {
+			if err := CheckJSON(name, f.Type); err != nil {
 				return err
 			}
 		}
@@ -49,88 +49,74 @@ func CheckJSON(t value.Type) error {
 	return nil
 }
 
-// wholeNumbers are the integers that a reader of JSON gets exactly.
-const wholeNumbers = 1 << 53
-
-func writeJSON(b *bytes.Buffer, v any, t value.Type) error {
-	switch v := v.(type) {
-	case nil:
-		b.WriteString("null")
-	case bool:
-		b.WriteString(strconv.FormatBool(v))
-	case int64:
-		if v < -wholeNumbers || v > wholeNumbers {
-			b.WriteString(`"` + strconv.FormatInt(v, 10) + `"`)
-		} else {
-			b.WriteString(strconv.FormatInt(v, 10))
-		}
-	case float32, float64:
-		b.WriteString(jsonFloat(v))
-	case string:
-		writeText(b, v)
-	case []byte:
-		b.WriteString(`"` + base64.StdEncoding.EncodeToString(v) + `"`)
-	case value.Numeric:
-		text := v.String()
-		if whole, ok := v.Int(); !ok || whole < -wholeNumbers || whole > wholeNumbers || strings.Contains(text, ".") {
-			text = `"` + text + `"`
-		}
-		b.WriteString(text)
-	case value.Interval:
-		b.WriteString(`"` + v.ISO() + `"`)
-	case value.Date:
-		b.WriteString(`"` + v.String() + `"`)
-	case value.Datetime:
-		b.WriteString(v.Time().Format(`"2006-01-02T15:04:05.999999"`))
-	case cells.Timestamp:
-		b.WriteString(v.Time().UTC().Format(`"2006-01-02T15:04:05.999999Z"`))
-	case value.Array:
-		b.WriteByte('[')
-		for i, e := range v {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if err := writeJSON(b, e, *t.Of); err != nil {
-				return err
-			}
-		}
-		b.WriteByte(']')
-	case value.Struct:
-		b.WriteByte('{')
-		for i, e := range v {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			name := t.Fields[i].Name
-			if name == "" {
-				name = "_field_" + strconv.Itoa(i+1)
-			}
-			writeText(b, name)
-			b.WriteByte(':')
-			if err := writeJSON(b, e, t.Fields[i].Type); err != nil {
-				return err
-			}
-		}
-		b.WriteByte('}')
+// parseJSON is PARSE_JSON of a text, with a wide_number_mode.
+func parseJSON(v []any) (any, error) {
+	round, err := rounds(v, false)
+	if err != nil {
+		return nil, err
 	}
-	return sized(b.Len())
+	return value.ParseJSON(v[0].(string), round)
 }
 
-func jsonFloat(v any) string {
-	switch f := value.ToFloat(v); {
-	case math.IsNaN(f):
-		return `"NaN"`
-	case math.IsInf(f, 1):
-		return `"Infinity"`
-	case math.IsInf(f, -1):
-		return `"-Infinity"`
+// rounds reports whether the second argument, wide_number_mode, says so.
+func rounds(v []any, otherwise bool) (bool, error) {
+	if len(v) < 2 {
+		return otherwise, nil
 	}
-	return value.FloatText(v)
+	switch v[1] {
+	case "round":
+		return true, nil
+	case "exact":
+		return false, nil
+	}
+	return false, parse.Invalid("%.100q is not a wide_number_mode; there are 'exact' and 'round'", v[1])
 }
 
-func writeText(b *bytes.Buffer, s string) {
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(strings.ToValidUTF8(s, "\uFFFD")) // a string can always be encoded
-	b.Truncate(b.Len() - 1)                        // the line feed
+// JSONArray is JSON_ARRAY of values of these types.
+func JSONArray(values []any, types []value.Type) (value.JSON, error) {
+	b := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		e, err := value.ToJSON(v, types[i], false)
+		if err != nil {
+			return "", err
+		}
+		if b = append(b, e...); len(b) > value.MaxJSON {
+			return "", sized(len(b))
+		}
+	}
+	j := value.JSON(append(b, ']'))
+	return j, j.Check()
+}
+
+// JSONObject is JSON_OBJECT of names, each followed by a value, or of an array of names and
+// one of as many values. The first of values with one name counts.
+func JSONObject(values []any, types []value.Type) (value.JSON, error) {
+	if len(types) == 2 && types[0].Kind == value.TypeArray {
+		names, ok := values[0].(value.Array)
+		of, also := values[1].(value.Array)
+		switch {
+		case !ok || !also:
+			return "", parse.Invalid("the arrays of JSON_OBJECT cannot be NULL")
+		case len(names) != len(of):
+			return "", parse.Invalid("JSON_OBJECT has %d names and %d values", len(names), len(of))
+		}
+		name, element := types[0].Of, types[1].Of
+		values, types = nil, nil
+		for i := range names {
+			values, types = append(values, names[i], of[i]), append(types, *name, *element)
+		}
+	}
+	var made value.Struct
+	object := value.Type{Kind: value.TypeStruct}
+	for i := 0; i+1 < len(values); i += 2 {
+		name, ok := values[i].(string)
+		if !ok {
+			return "", parse.Invalid("a name of JSON_OBJECT cannot be NULL")
+		}
+		made, object.Fields = append(made, values[i+1]), append(object.Fields, value.Field{Name: name, Type: types[i+1]})
+	}
+	return value.ToJSON(made, object, false)
 }

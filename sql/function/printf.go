@@ -40,7 +40,7 @@ func ReadPrintf(format string) (*Printf, error) {
 		text, after, found := strings.Cut(rest, "%")
 		d := directive{text: text, width: -1, precision: -1}
 		if found {
-			bad := parse.Invalid("%.20q does not begin with a specifier of FORMAT; there are %%d %%i %%o %%x %%X %%f %%F %%e %%E %%g %%G %%s %%t %%T and %%%%", "%"+after)
+			bad := parse.Invalid("%.20q does not begin with a specifier of FORMAT; there are %%d %%i %%o %%x %%X %%f %%F %%e %%E %%g %%G %%p %%P %%s %%t %%T and %%%%", "%"+after)
 			end := 0
 			for end < len(after) && strings.IndexByte("-+ #0'", after[end]) >= 0 {
 				end++
@@ -55,7 +55,7 @@ func ReadPrintf(format string) (*Printf, error) {
 					return nil, bad
 				}
 			}
-			if after == "" || strings.IndexByte("dioxXfFeEgGstT%", after[0]) < 0 {
+			if after == "" || strings.IndexByte("dioxXfFeEgGpPstT%", after[0]) < 0 {
 				return nil, bad
 			}
 			d.verb, after = after[0], after[1:]
@@ -114,9 +114,11 @@ func (f *Printf) Check(types []value.Type) error {
 			err = next("INT64", value.TypeInt64)
 		case 's':
 			err = next("STRING", value.TypeString)
+		case 'p', 'P':
+			err = next("JSON", value.TypeJSON)
 		case 't', 'T':
 			err = next("a value that CAST makes a STRING, or an ARRAY or STRUCT of such values", value.TypeBytes, value.TypeString, value.TypeInt64, value.TypeFloat32, value.TypeFloat64,
-				value.TypeNumeric, value.TypeBool, value.TypeInterval, value.TypeTimestamp, value.TypeDatetime, value.TypeDate, value.TypeArray, value.TypeStruct)
+				value.TypeNumeric, value.TypeBool, value.TypeInterval, value.TypeTimestamp, value.TypeDatetime, value.TypeDate, value.TypeJSON, value.TypeArray, value.TypeStruct)
 		case 'f', 'F':
 			err = next("FLOAT64", value.TypeFloat64, value.TypeFloat32, value.TypeInt64, value.TypeNumeric)
 		default:
@@ -188,6 +190,14 @@ func (d *directive) format(v any) (string, error) {
 	switch d.verb {
 	case 's':
 		return d.cut(v.(string)), nil
+	case 'p':
+		return d.cut(string(v.(value.JSON))), nil
+	case 'P':
+		text, err := inLines([]byte(v.(value.JSON)))
+		if err != nil {
+			return "", err
+		}
+		return d.cut(text.(string)), nil
 	case 't', 'T':
 		text, err := Shown(v, d.verb == 'T')
 		return d.cut(text), err
@@ -407,6 +417,11 @@ func Shown(v any, literal bool) (string, error) {
 			return "", err
 		}
 		return named("TIMESTAMP ", text.(string)), nil
+	case value.JSON:
+		if literal {
+			return "JSON " + quoted(string(v), true), nil
+		}
+		return string(v), nil
 	case value.Array:
 		text, err := shownList(v, literal)
 		return "[" + text + "]", err

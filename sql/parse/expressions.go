@@ -329,7 +329,7 @@ func (p *parser) primary() (*Node, error) {
 }
 
 // typedLiterals are the types whose literals are their name and a text.
-var typedLiterals = []string{"TIMESTAMP", "DATETIME", "DATE", "NUMERIC", "BIGNUMERIC"}
+var typedLiterals = []string{"TIMESTAMP", "DATETIME", "DATE", "NUMERIC", "BIGNUMERIC", "JSON"}
 
 // bracketed reads what follows an open bracket: an expression, or the fields of a struct.
 func (p *parser) bracketed(pos int) (*Node, error) {
@@ -465,17 +465,43 @@ func (p *parser) extract(pos int) (*Node, error) {
 }
 
 // argumentNames are the names that arguments of functions may have, before =>. An argument that is
-// left out before another is 0.
+// left out before another is 0, or of leftOut.
 var argumentNames = map[string][]string{
-	"EDIT_DISTANCE": {"", "", "MAX_DISTANCE"},
-	"MAKE_INTERVAL": {"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"},
+	"EDIT_DISTANCE":    {"", "", "MAX_DISTANCE"},
+	"FLOAT32":          {"", "WIDE_NUMBER_MODE"},
+	"FLOAT32_ARRAY":    {"", "WIDE_NUMBER_MODE"},
+	"FLOAT64":          {"", "WIDE_NUMBER_MODE"},
+	"FLOAT64_ARRAY":    {"", "WIDE_NUMBER_MODE"},
+	"JSON_KEYS":        {"", "MAX_DEPTH", "MODE"},
+	"JSON_STRIP_NULLS": {"", "JSON_PATH", "INCLUDE_ARRAYS", "REMOVE_EMPTY"},
+	"MAKE_INTERVAL":    {"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"},
+	"PARSE_JSON":       {"", "WIDE_NUMBER_MODE"},
+	"TO_JSON":          {"", "STRINGIFY_WIDE_NUMBERS"},
+}
+
+var leftOut = map[string]Node{
+	"INCLUDE_ARRAYS": {Op: OpBool, Text: "true"},
+	"JSON_PATH":      {Op: OpLiteral, Kind: StringToken, Text: "$"},
+	"MAX_DEPTH":      {Op: OpNull},
+}
+
+// lastNames are the names that the last argument of a function of any number of arguments may
+// have.
+var lastNames = map[string]string{
+	"JSON_ARRAY_APPEND": "APPEND_EACH_ELEMENT",
+	"JSON_ARRAY_INSERT": "INSERT_EACH_ELEMENT",
+	"JSON_SET":          "CREATE_IF_MISSING",
 }
 
 // argument reads an argument of a function, which may have a name, or an element of an array or a
 // field of a struct.
 func (p *parser) argument(n *Node) (err error) {
-	names, at := argumentNames[strings.TrimPrefix(n.Text, "SAFE.")], -1
+	function := strings.TrimPrefix(n.Text, "SAFE.")
+	names, at := argumentNames[function], -1
 	if n.Op == OpCall {
+		if last := lastNames[function]; last != "" && len(n.Names) == 0 {
+			names = append(make([]string, len(n.Args)), last)
+		}
 		at = slices.IndexFunc(names, func(name string) bool { return name != "" && p.accept(name, "=>") })
 	}
 	pos := p.peek().pos
@@ -495,7 +521,11 @@ func (p *parser) argument(n *Node) (err error) {
 	}
 	n.Names = append(n.Names, names[at])
 	for len(n.Args) <= at {
-		n.Args = append(n.Args, &Node{Op: OpLiteral, Kind: IntToken, Text: "0"})
+		missing, ok := leftOut[names[len(n.Args)]]
+		if !ok {
+			missing = Node{Op: OpLiteral, Kind: IntToken, Text: "0"}
+		}
+		n.Args = append(n.Args, &missing)
 	}
 	if n.Args[at].Pos > 0 {
 		return p.Errorf(pos, "the argument %s is there twice", strings.ToLower(names[at]))

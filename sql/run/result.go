@@ -54,6 +54,7 @@ func (r *Result) All() iter.Seq2[*Row, error] {
 //   - TIMESTAMP: [time.Time] in UTC, or [cells.Timestamp]
 //   - DATETIME: [value.Datetime]
 //   - DATE: [value.Date]
+//   - JSON: [value.JSON]
 //   - ARRAY: [value.Array], STRUCT: [value.Struct], a family: [value.Map]
 //
 // A column that can be NULL takes a pointer to a pointer, which becomes nil. Any column can
@@ -137,6 +138,8 @@ func put(dest, v any) bool {
 		return assign(d, v)
 	case *value.Numeric:
 		return assign(d, v)
+	case *value.JSON:
+		return assign(d, v)
 	case *value.Interval:
 		return assign(d, v)
 	case *value.Array:
@@ -166,6 +169,8 @@ func put(dest, v any) bool {
 	case **value.Datetime:
 		return orNull(d, v)
 	case **value.Numeric:
+		return orNull(d, v)
+	case **value.JSON:
 		return orNull(d, v)
 	case **value.Interval:
 		return orNull(d, v)

@@ -17,6 +17,16 @@ import (
 func CanCast(from, to Kind) bool { return slices.Contains(castable[from], to) }
 
 func CastHint(from, to Kind) string {
+	switch {
+	case to == TypeJSON && from == TypeString:
+		return "; PARSE_JSON reads a text, and TO_JSON makes a text of JSON of it"
+	case to == TypeJSON:
+		return "; TO_JSON makes a JSON of a value"
+	case from == TypeJSON && to == TypeString:
+		return "; TO_JSON_STRING writes a JSON, and STRING(…) is a text in it"
+	case from == TypeJSON:
+		return "; BOOL, INT64, FLOAT64, STRING and LAX_ before these take a value out of a JSON"
+	}
 	if from == TypeBytes && CanCast(TypeString, to) {
 		return "; CAST(CAST(… AS STRING) AS " + to.String() + ") reads text, TO_INT64, TO_FLOAT32 and TO_FLOAT64 big-endian numbers"
 	}

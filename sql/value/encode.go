@@ -35,6 +35,8 @@ func Append(dst []byte, v any) ([]byte, error) {
 		return appendNumeric(append(dst, 13), v), nil
 	case Interval:
 		return appendInterval(append(dst, 14), v), nil
+	case JSON:
+		return append(binary.AppendUvarint(append(dst, 15), uint64(len(v))), v...), nil
 	case Array:
 		return appendList(append(dst, 8), v)
 	case Struct:
@@ -78,10 +80,13 @@ func Cut(b []byte) (v any, rest []byte, err error) {
 	switch kind {
 	case 0:
 		return nil, b, nil
-	case 1, 2:
+	case 1, 2, 15:
 		text, rest, err := cutText(b)
-		if kind == 1 {
+		switch kind {
+		case 1:
 			return append([]byte{}, text...), rest, err
+		case 15:
+			return JSON(text), rest, err
 		}
 		return string(text), rest, err
 	case 3, 6, 7, 12:

@@ -41,6 +41,8 @@ func AppendKey(dst []byte, v any) []byte {
 		return appendNumeric(append(dst, 12), v)
 	case Interval: // those that = takes as equal are one
 		return binary.BigEndian.AppendUint64(append(dst, 13), uint64(v.Total()))
+	case JSON:
+		return append(binary.AppendUvarint(append(dst, 14), uint64(len(v))), v...)
 	case Array:
 		return appendKeys(append(dst, 8), v)
 	case Struct:
@@ -87,6 +89,8 @@ func Clone(v any) any {
 		return append(make([]byte, 0, len(v)), v...)
 	case string:
 		return string(append([]byte(nil), v...))
+	case JSON:
+		return JSON(append([]byte(nil), v...))
 	case Array:
 		return Array(CloneAll(v))
 	case Struct:
@@ -118,6 +122,8 @@ func Size(v any) int {
 	case []byte:
 		n += len(v)
 	case string:
+		n += len(v)
+	case JSON:
 		n += len(v)
 	case Array:
 		for _, e := range v {

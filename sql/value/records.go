@@ -41,18 +41,21 @@ func ReadRecord(b []byte) (values []any, err error) {
 // readValue reads the value after a tag, and returns its size; -1 if it is damaged.
 func readValue(tag byte, b []byte) (v any, n int) {
 	const none = math.MaxInt // arrays, structs and others
-	size := [...]int{0, 0, 0, 8, 8, 1, 8, 4, none, none, none, 8, 16, 16}
+	size := [...]int{0, 0, 0, 8, 8, 1, 8, 4, none, none, none, 8, 16, 16, 0}
 	if int(tag) >= len(size) || len(b) < size[tag] {
 		return nil, -1
 	}
 	switch n = size[tag]; tag {
-	case 1, 2:
+	case 1, 2, 14:
 		length, m := binary.Uvarint(b)
 		if m <= 0 || uint64(len(b)-m) < length {
 			return nil, -1
 		}
-		if n = m + int(length); tag == 2 {
+		switch n = m + int(length); tag {
+		case 2:
 			return string(b[m:n]), n
+		case 14:
+			return JSON(b[m:n]), n
 		}
 		return append([]byte{}, b[m:n]...), n
 	case 3:

@@ -84,7 +84,7 @@ func TestRowKeysOfStructs(t *testing.T) {
 func TestRecordsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var values []any
-		for _, k := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 5).Draw(t, "kinds") {
+		for _, k := range rapid.SliceOfN(rapid.IntRange(0, 10), 0, 5).Draw(t, "kinds") {
 			switch k {
 			case 6:
 				values = append(values, nil)
@@ -92,6 +92,8 @@ func TestRecordsComeBack(t *testing.T) {
 				values = append(values, Datetime(rapid.Int64().Draw(t, "datetime")))
 			case 8:
 				values = append(values, drawNumeric(t, "numeric"))
+			case 10:
+				values = append(values, JSON(rapid.SampledFrom([]string{"null", `{"a":1.5}`, "[]"}).Draw(t, "json")))
 			case 9:
 				values = append(values, drawInterval(t, "interval"))
 			default:
@@ -107,7 +109,7 @@ func TestRecordsComeBack(t *testing.T) {
 }
 
 func FuzzReadRecord(f *testing.F) {
-	f.Add(AppendRecord(nil, []any{"a", []byte("b"), int64(1), 2.5, true, nil, cells.Timestamp(3), Date(4), Datetime(5), NumericOf(6), Interval{Months: 7, Days: -8, Micros: 9}}))
+	f.Add(AppendRecord(nil, []any{"a", []byte("b"), int64(1), 2.5, true, nil, cells.Timestamp(3), Date(4), Datetime(5), NumericOf(6), Interval{Months: 7, Days: -8, Micros: 9}, JSON("[10]")}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		values, err := ReadRecord(b)
 		if err != nil {

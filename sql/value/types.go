@@ -13,7 +13,7 @@ import (
 
 // A Type is the type of an expression. Values of it are nil for NULL, and:
 // []byte, string, int64, float32, float64, Numeric, bool, Interval, cells.Timestamp,
-// Datetime, Date, Array, Struct, Map. A message is its encoded []byte, an enum its number as int64.
+// Datetime, Date, JSON, Array, Struct, Map. A message is its encoded []byte, an enum its number as int64.
 type Type struct {
 	Kind   Kind
 	Of     *Type   // an array's elements, a map's values
@@ -53,15 +53,17 @@ const (
 	TypeMap // of qualifiers: a family
 	TypeMessage
 	TypeEnum
+	TypeJSON
 )
 
 var TypeNames = map[string]Kind{
 	"BYTES": TypeBytes, "STRING": TypeString, "INT64": TypeInt64, "FLOAT32": TypeFloat32,
 	"FLOAT64": TypeFloat64, "NUMERIC": TypeNumeric, "BOOL": TypeBool, "INTERVAL": TypeInterval, "TIMESTAMP": TypeTimestamp, "DATETIME": TypeDatetime, "DATE": TypeDate,
+	"JSON": TypeJSON,
 }
 
 // ScalarNames lists them in messages.
-const ScalarNames = "BYTES, STRING, INT64, FLOAT32, FLOAT64, NUMERIC, BOOL, INTERVAL, TIMESTAMP, DATETIME, DATE"
+const ScalarNames = "BYTES, STRING, INT64, FLOAT32, FLOAT64, NUMERIC, BOOL, INTERVAL, TIMESTAMP, DATETIME, DATE, JSON"
 
 func (k Kind) String() string {
 	for name, kind := range TypeNames {

@@ -93,6 +93,8 @@ func (t Type) Fits(v any) bool {
 		return kind == TypeDatetime
 	case Date:
 		return kind == TypeDate
+	case JSON:
+		return kind == TypeJSON
 	case Array:
 		return kind == TypeArray && !slices.ContainsFunc(v, func(e any) bool { return !t.Of.Fits(e) })
 	case Map:
