@@ -26,6 +26,7 @@ func FuzzQuery(f *testing.F) {
 	f.Add("WITH a AS (SELECT 1 AS x UNION ALL (SELECT 2 EXCEPT DISTINCT SELECT 3) ORDER BY 1 LIMIT 1) SELECT a.x, t.f['q'], b.* FROM a, t LEFT JOIN t AS b USING (_key) FULL JOIN a AS c ON c.x = a.x AND t.n['y'] > 1, UNNEST([c.x]) AS e WHERE EXISTS (SELECT 1) AND a.x IN (SELECT x FROM a) GROUP BY 1")
 	f.Add("FROM t |> WHERE n['y'] = (SELECT MAX(n['y']) FROM t) |> JOIN (SELECT _key AS k FROM t) AS b ON b.k = t._key |> AS z |> UNION DISTINCT (SELECT ARRAY(SELECT 1)) |> RIGHT JOIN t ON TRUE")
 	f.Add("SELECT NUMERIC '1.5' * 2 - ROUND(CAST('1e9' AS NUMERIC), -1), INTERVAL '1-2 -3' YEAR TO DAY + INTERVAL n['y'] HOUR, MAKE_INTERVAL(1, day => 2), DATE '2024-01-31' - INTERVAL 1 MONTH, SUM(INTERVAL '1.5' SECOND) FROM t GROUP BY ALL")
+	f.Add("SELECT JSON '{\"a\": [1.5, {}]}'.a[0], PARSE_JSON(CAST(_key AS STRING), wide_number_mode => 'round')['x'], JSON_SET(TO_JSON(STRUCT(n['y'] AS b)), '$.b[2]', [1], create_if_missing => FALSE), JSON_STRIP_NULLS(JSON '[null]', remove_empty => TRUE), LAX_INT64(JSON_OBJECT('k', 1).k), JSON_KEYS(JSON '{}', mode => 'lax') FROM t")
 	params, values := fuzzParams(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		err := runOnOneRow(text, params, values)

@@ -1,8 +1,14 @@
 package sql_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/sql"
 )
 
 // What GoogleSQL says of JSON.
@@ -160,4 +166,119 @@ func TestErrorsOfJSON(t *testing.T) {
 			t.Errorf("%s\ngot  %q, %v\nwant an error with %q", q.sql, got, err, q.want)
 		}
 	}
+}
+
+// A JSON in any place of a call of any function is a value or an error of the query.
+func TestEveryFunctionTakesOrRefusesJSON(t *testing.T) {
+	db := openPlanes(t)
+	others := []string{"JSON '{\"a\": [1]}'", "'$.a'", "1", "[JSON '1']", "NULL", "e -> e", "STRUCT(JSON '1' AS a)"}
+	for _, f := range sql.Functions() {
+		call := f.Name + "(%s)"
+		if f.Window {
+			call += " OVER (ORDER BY _key)"
+		}
+		for _, args := range []string{"%s", "%s, %s", "%s, %s, %s"} {
+			for at := range 3 {
+				all := args
+				for i := range strings.Count(args, "%s") {
+					of := others[0]
+					if i != at {
+						of = others[(i+at+len(f.Name))%len(others)]
+					}
+					all = strings.Replace(all, "%s", of, 1)
+				}
+				text := "SELECT " + fmt.Sprintf(call, all) + " FROM t"
+				_, err := db.run(text)
+				if _, ok := errors.AsType[*sql.Error](err); err != nil && !ok {
+					t.Errorf("%s: %T: %v", text, err, err)
+				}
+			}
+		}
+	}
+}
+
+// jsonMaker draws documents that two engines write alike: with integers, short texts, and names in
+// their order.
+type jsonMaker struct{ *rapid.T }
+
+func (m jsonMaker) document(depth int) string {
+	switch n := rapid.IntRange(0, 7).Draw(m.T, "kind"); {
+	case n == 0:
+		return rapid.SampledFrom([]string{"null", "true", "false"}).Draw(m.T, "word")
+	case n == 1 || depth == 0:
+		return fmt.Sprint(rapid.IntRange(-1000, 1000).Draw(m.T, "number"))
+	case n == 2:
+		return `"` + rapid.StringMatching("[a-z ]{0,5}").Draw(m.T, "text") + `"`
+	case n < 5:
+		all := make([]string, rapid.IntRange(0, 3).Draw(m.T, "elements"))
+		for i := range all {
+			all[i] = m.document(depth - 1)
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	var all []string
+	for _, name := range []string{"a", "b", "c d"} {
+		if rapid.Bool().Draw(m.T, name) {
+			all = append(all, `"`+name+`":`+m.document(depth-1))
+		}
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}
+
+// Parts of documents, their types, numbers of elements, and documents that are made, are as in DuckDB.
+func TestJSONIsAsInDuckDB(t *testing.T) {
+	db := openPlanes(t)
+	ask := startDuckDB(t)
+	rapid.Check(t, func(t *rapid.T) {
+		m := jsonMaker{t}
+		doc := m.document(4)
+		path, member := "$", "j"
+		for range rapid.IntRange(0, 3).Draw(t, "steps") {
+			step := rapid.SampledFrom([][2]string{{".a", ".a"}, {".b", "['b']"}, {`."c d"`, ".`c d`"}, {"[0]", "[0]"}, {"[1]", "[1]"}}).Draw(t, "step")
+			path, member = path+step[0], member+step[1]
+		}
+		here := "SELECT IFNULL(TO_JSON_STRING(" + member + "), ''), " + member + " IS NULL, JSON_TYPE(" + member + "), TO_JSON_STRING(JSON_QUERY(j, '" + path + "')), JSON_VALUE(j, '" + path + "'), ARRAY_LENGTH(JSON_QUERY_ARRAY(j, '" + path + "')), " +
+			"TO_JSON_STRING(JSON_OBJECT('x', j, 'y', [1, 2])), TO_JSON_STRING(JSON_ARRAY(j, 'z', NULL)) FROM (SELECT PARSE_JSON('" + doc + "') AS j)"
+		part := "json_extract(j, '" + path + "')"
+		kind := "json_type(" + part + ")"
+		duck := "SELECT IFNULL(CAST(" + part + " AS VARCHAR), 'null'), " + part + " IS NULL, CASE " + kind + " WHEN 'VARCHAR' THEN 'string' WHEN 'UBIGINT' THEN 'number' WHEN 'BIGINT' THEN 'number' ELSE lower(" + kind + ") END, " +
+			"IFNULL(CAST(" + part + " AS VARCHAR), 'null'), CASE WHEN " + kind + " NOT IN ('OBJECT', 'ARRAY', 'NULL') THEN json_extract_string(j, '" + path + "') END, " +
+			"CASE " + kind + " WHEN 'ARRAY' THEN json_array_length(" + part + ") END, CAST(json_object('x', j, 'y', [1, 2]) AS VARCHAR), CAST(json_array(j, 'z', NULL) AS VARCHAR) FROM (SELECT CAST('" + doc + "' AS JSON) AS j)"
+		got, err := db.run(here)
+		want := ask(duck)
+		if err != nil || want.Error != "" || len(want.Rows) != 1 {
+			t.Fatalf("%s\n%s\nhere   %q, %v\nDuckDB %q, %s", here, duck, got, err, want.Rows, want.Error)
+		}
+		if line := strings.Join(want.Rows[0], " "); got != line {
+			t.Fatalf("%s\n%s\nhere   %q\nDuckDB %q", here, duck, got, line)
+		}
+	})
+}
+
+// A JSON that is written is read again as itself, whatever made it.
+func TestJSONThatIsWrittenIsReadAgain(t *testing.T) {
+	db := openPlanes(t)
+	rapid.Check(t, func(t *rapid.T) {
+		m := jsonMaker{t}
+		doc := "PARSE_JSON('" + m.document(3) + "')"
+		path := func() string {
+			return "'$" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{".a", ".b", `."c d"`, "[0]", "[2]"}), 0, 3).Draw(t, "path"), "") + "'"
+		}
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			form := rapid.SampledFrom([]string{
+				"JSON_SET(%[1]s, %[2]s, %[3]s)", "JSON_SET(%[1]s, %[2]s, 1.5, create_if_missing => FALSE)", "JSON_REMOVE(%[1]s, '$.z', %[2]s)", "JSON_ARRAY_APPEND(%[1]s, %[2]s, [%[3]s, NULL])",
+				"JSON_ARRAY_INSERT(%[1]s, %[2]s, %[3]s)", "JSON_ARRAY_INSERT(%[1]s, %[2]s, ARRAY<INT64>[])", "JSON_STRIP_NULLS(%[1]s, %[2]s, remove_empty => TRUE)", "JSON_STRIP_NULLS(%[1]s, include_arrays => FALSE)",
+				"JSON_OBJECT('k', %[1]s, 'a', %[3]s)", "TO_JSON(STRUCT(%[1]s AS z, [%[3]s] AS a))",
+			}).Draw(t, "form")
+			p := path()
+			if strings.Contains(form, "REMOVE(") && p == "'$'" {
+				p = "'$.a'"
+			}
+			doc = strings.NewReplacer("%[1]s", doc, "%[2]s", p, "%[3]s", "JSON '"+m.document(1)+"'").Replace(form)
+		}
+		text := "SELECT TO_JSON_STRING(j) = TO_JSON_STRING(PARSE_JSON(TO_JSON_STRING(j))), TO_JSON_STRING(j) = FORMAT('%p', PARSE_JSON(TO_JSON_STRING(j, TRUE))) FROM (SELECT " + doc + " AS j)"
+		if got, err := db.run(text); got != "true true" || err != nil {
+			t.Fatalf("%s: %q, %v", text, got, err)
+		}
+	})
 }

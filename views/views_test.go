@@ -120,8 +120,9 @@ func TestAMaterializedViewComputesWithEveryType(t *testing.T) {
 	ctx, v := t.Context(), views.Of(db)
 	put(t, db, "a1", "b1")
 	for name, text := range map[string]string{
-		"times":    "SELECT CAST(DATETIME '2024-01-31' + INTERVAL 1 MONTH AS STRING) AS at, COUNT(*) AS n, CAST(MAX(DATETIME(2024, 1, LENGTH(_key), 0, 0, 0)) AS STRING) AS last FROM t GROUP BY at",
-		"decimals": "SELECT f['x'] AS x, CAST(SUM(NUMERIC '0.1') AS STRING) AS s, CAST(AVG(NUMERIC '0.1') AS FLOAT64) AS a, CAST(MAX(INTERVAL 1 DAY) AS STRING) AS i FROM t GROUP BY x",
+		"times":     "SELECT CAST(DATETIME '2024-01-31' + INTERVAL 1 MONTH AS STRING) AS at, COUNT(*) AS n, CAST(MAX(DATETIME(2024, 1, LENGTH(_key), 0, 0, 0)) AS STRING) AS last FROM t GROUP BY at",
+		"decimals":  "SELECT f['x'] AS x, CAST(SUM(NUMERIC '0.1') AS STRING) AS s, CAST(AVG(NUMERIC '0.1') AS FLOAT64) AS a, CAST(MAX(INTERVAL 1 DAY) AS STRING) AS i FROM t GROUP BY x",
+		"documents": "SELECT f['x'] AS x, COUNT(*) AS n, JSON_VALUE(ANY_VALUE(JSON '{\"b\": 1.0, \"a\": [2, null]}'), '$.b') AS b, TO_JSON_STRING(ANY_VALUE(TO_JSON(LENGTH(_key)))) AS l FROM t GROUP BY x",
 	} {
 		must(t, v.Create(ctx, views.View{Name: name, SQL: text, Materialized: true}))
 	}
@@ -133,6 +134,10 @@ func TestAMaterializedViewComputesWithEveryType(t *testing.T) {
 	}
 	check("SELECT at, n, last FROM times", "2024-02-29 00:00:0022024-01-02 00:00:00")
 	check("SELECT s, a, i FROM decimals", "0.10.10-0 1 0:0:0", "0.10.10-0 1 0:0:0")
+	check("SELECT n, b, l FROM documents", "11.02", "11.02")
+	if err := v.Create(ctx, views.View{Name: "column", SQL: "SELECT f['x'] AS x, ANY_VALUE(JSON '1') AS j FROM t GROUP BY x", Materialized: true}); err == nil || !strings.Contains(err.Error(), "the column j is JSON; a column of a materialized view can be BYTES") {
+		t.Errorf("a column of JSON: %v", err)
+	}
 	put(t, db, "a222", "a3")
 	check("SELECT at, n, last FROM times", "2024-02-29 00:00:0042024-01-04 00:00:00")
 	check("SELECT s, a, i FROM decimals", "0.30.10-0 1 0:0:0", "0.10.10-0 1 0:0:0")
@@ -141,6 +146,7 @@ func TestAMaterializedViewComputesWithEveryType(t *testing.T) {
 	must(t, db.Table("t").Apply(ctx, "a222", gone))
 	check("SELECT at, n, last FROM times", "2024-02-29 00:00:0032024-01-02 00:00:00")
 	check("SELECT s, a, i FROM decimals", "0.20.10-0 1 0:0:0", "0.10.10-0 1 0:0:0")
+	check("SELECT n, b FROM documents", "21.0", "11.0")
 }
 
 // A query reads rows of a view when the view goes: it ends or fails, and says why.
@@ -246,6 +252,7 @@ func TestParametersOfGo(t *testing.T) {
 		{"é", "é STRING"}, {[]byte("b"), "[98] BYTES"}, {7, "7 INT64"}, {int64(-7), "-7 INT64"}, {float32(0.5), "0.5 FLOAT32"}, {0.1, "0.1 FLOAT64"}, {true, "true BOOL"},
 		{at, "1709164923000004 TIMESTAMP"}, {cells.TimestampOf(at), "1709164923000004 TIMESTAMP"}, {day, "2024-02-29 DATE"},
 		{value.Datetime(-1), "1969-12-31 23:59:59.999999 DATETIME"}, {value.NumericOf(-7), "-7 NUMERIC"}, {value.Interval{Months: 14, Days: -1, Micros: 500_000}, "1-2 -1 0:0:0.500 INTERVAL"},
+		{value.JSON(`{"b": 1, "a": [2.50]}`), `{"a":[2.5],"b":1} JSON`}, {value.JSON("{"), `query: parameter @p: "{" is not JSON: unexpected end of JSON input`}, {value.JSON("123456789012345678901"), "query: parameter @p: the number 123456789012345678901 is neither an integer of 64 bits nor a FLOAT64; PARSE_JSON(…, wide_number_mode => 'round') makes the nearest FLOAT64 of it"},
 		{[]string{"a", "b"}, "[a b] ARRAY<STRING>"}, {[]int64(nil), "[] ARRAY<INT64>"}, {[][]byte{{1}}, "[[1]] ARRAY<BYTES>"}, {[]bool{true}, "[true] ARRAY<BOOL>"}, {[]float64{1.5}, "[1.5] ARRAY<FLOAT64>"},
 		{nil, "query: parameter @p: a value of Go's type <nil> is not supported"}, {uint8(1), "query: parameter @p: a value of Go's type uint8 is not supported"},
 		{"\xff", "query: parameter @p: a STRING must be UTF-8; []byte are BYTES"},
@@ -284,7 +291,7 @@ func TestParametersOfGo(t *testing.T) {
 // Scan converts no value: what is not of the type is an error, never a number that looks right.
 func TestScanTakesOnlyItsTypes(t *testing.T) {
 	v := views.Of(openTable(t, ""))
-	res, err := v.Query(t.Context(), "SELECT 7 AS i, 1.5 AS f, CAST(0.25 AS FLOAT32) AS r, 'x' AS s, b'y' AS b, TRUE AS t, TIMESTAMP '2024-01-01' AS at, DATE '2024-01-02' AS d, [1] AS a, STRUCT(2 AS z) AS st, CAST(NULL AS INT64) AS n, 1 AS two, 2 AS two, NUMERIC '1.5' AS num, INTERVAL 1 DAY AS age, DATETIME '2024-01-02' AS dt")
+	res, err := v.Query(t.Context(), "SELECT 7 AS i, 1.5 AS f, CAST(0.25 AS FLOAT32) AS r, 'x' AS s, b'y' AS b, TRUE AS t, TIMESTAMP '2024-01-01' AS at, DATE '2024-01-02' AS d, [1] AS a, STRUCT(2 AS z) AS st, CAST(NULL AS INT64) AS n, 1 AS two, 2 AS two, NUMERIC '1.5' AS num, INTERVAL 1 DAY AS age, DATETIME '2024-01-02' AS dt, JSON '{\"a\": 1}' AS j, JSON 'null' AS k, CAST(NULL AS JSON) AS l")
 	must(t, err)
 	for row, err := range res.All() {
 		must(t, err)
@@ -305,9 +312,12 @@ func TestScanTakesOnlyItsTypes(t *testing.T) {
 			num value.Numeric
 			age value.Interval
 			dt  *value.Datetime
+			j   value.JSON
+			k   *value.JSON
+			l   *value.JSON
 		)
-		must(t, row.Scan(&i, &f, &r, &s, &b, &yes, &at, &d, &a, &st, &n, &x, &y, &num, &age, &dt))
-		if got := fmt.Sprintln(i, f, r, s, string(b), yes, at, d, a, st, n == nil, x, *y, num, age, dt); got != "7 1.5 0.25 x y true 2024-01-01 00:00:00 +0000 UTC 2024-01-02 [1] [2] true 1 2 1.5 0-0 1 0:0:0 2024-01-02 00:00:00\n" {
+		must(t, row.Scan(&i, &f, &r, &s, &b, &yes, &at, &d, &a, &st, &n, &x, &y, &num, &age, &dt, &j, &k, &l))
+		if got := fmt.Sprintln(i, f, r, s, string(b), yes, at, d, a, st, n == nil, x, *y, num, age, dt, j, *k, l == nil); got != "7 1.5 0.25 x y true 2024-01-01 00:00:00 +0000 UTC 2024-01-02 [1] [2] true 1 2 1.5 0-0 1 0:0:0 2024-01-02 00:00:00 {\"a\":1} null true\n" {
 			t.Errorf("scanned %s", got)
 		}
 		if wide, err := sql.As[float64](row, "r"); err != nil || wide != 0.25 {
@@ -327,7 +337,8 @@ func TestScanTakesOnlyItsTypes(t *testing.T) {
 			`the result has no column "none"`:                                               as[int64](row, "none"),
 			`the result has two columns "two"; give one another name with AS`:               as[int64](row, "two"),
 			"column 14 (num) is NUMERIC, which *float64 does not take":                      as[float64](row, "num"),
-			"the row has 16 columns, and Scan was given 1 places":                           row.Scan(&i),
+			"column 17 (j) is JSON, which *string does not take":                            as[string](row, "j"),
+			"the row has 19 columns, and Scan was given 1 places":                           row.Scan(&i),
 		} {
 			if fmt.Sprint(err) != want {
 				t.Errorf("got %v, want %s", err, want)

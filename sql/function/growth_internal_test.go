@@ -87,6 +87,8 @@ func shortArgs(f *Function, at int, text string) []any {
 			args[i] = value.Date(1)
 		case value.TypeTimestamp:
 			args[i] = cells.Timestamp(1)
+		case value.TypeJSON:
+			args[i] = value.JSON(`{"a":[1,null]}`)
 		default:
 			return nil
 		}
@@ -96,6 +98,12 @@ func shortArgs(f *Function, at int, text string) []any {
 		args[at] = text
 	case value.TypeBytes:
 		args[at] = []byte(text)
+	case value.TypeJSON:
+		j, err := value.ParseJSON(text, true)
+		if err != nil {
+			return nil
+		}
+		args[at] = j
 	default:
 		return nil
 	}
