@@ -15,13 +15,9 @@ import (
 type hider struct {
 	latest  table           // by key, and by column with its newest version
 	deleted bloom           // keys and rows in which something was deleted
-	wide    []cf.LoggedOp   // deleted ranges of several rows
 	single  map[string]bool // the families whose readers see one version
 	pruned  map[string]bool // the families in which cells were hidden
-	full    bool            // nothing is known of further changes
 }
-
-const mostWide = 256
 
 func newHider(single map[string]bool) *hider {
 	return &hider{latest: newTable(), single: single, pruned: map[string]bool{}}
@@ -30,15 +26,10 @@ func newHider(single map[string]bool) *hider {
 // hides reports whether a change need not be made.
 func (h *hider) hides(op *cf.LoggedOp) bool {
 	switch {
-	case h.full:
-		return false
 	case op.Kind == cf.OpDeleteRange:
 		if row := rowOf(op.Key); row != nil && sameRow(row, op.Value) {
 			h.deleted.add(h.latest.hash(op.Family, row))
-			return false
-		}
-		h.wide = append(h.wide, cloned(*op))
-		h.full = len(h.wide) > mostWide
+		} // a range of several rows is of whole rows: it deletes the cells that its own hide, too
 		return false
 	case !h.single[op.Family] || len(op.Key) < cf.VersionLen:
 		key := h.latest.hash(op.Family, op.Key)
@@ -71,18 +62,10 @@ func (h *hider) hides(op *cf.LoggedOp) bool {
 	return false
 }
 
-// stays reports whether surely nothing later deletes a cell.
+// stays reports whether surely nothing later deletes a cell without those that it hides.
 func (h *hider) stays(op *cf.LoggedOp) bool {
 	row := rowOf(op.Key)
-	if row == nil || h.deleted.has(h.latest.hash(op.Family, op.Key)) || h.deleted.has(h.latest.hash(op.Family, row)) {
-		return false
-	}
-	for i := range h.wide {
-		if w := &h.wide[i]; w.Family == op.Family && bytes.Compare(w.Key, op.Key) <= 0 && bytes.Compare(op.Key, w.Value) < 0 {
-			return false
-		}
-	}
-	return true
+	return row != nil && !h.deleted.has(h.latest.hash(op.Family, op.Key)) && !h.deleted.has(h.latest.hash(op.Family, row))
 }
 
 // rowOf is the row prefix of a key, nil if it has none.
