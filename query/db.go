@@ -6,9 +6,11 @@
 // a timestamp in microseconds as its version, and a typed value (package cells). Retention
 // rules (package schema) hide and drop cells by number and age.
 //
-// [Open] opens a database on RocksDB, [OpenStore] one on another engine, and
+// [Open] opens a database in a directory, [OpenStore] one on another store, and
 // [DB.Table] gives a table; [Table.Apply] writes a [write.Mutation] of one row
 // atomically, [Table.ReadRow] and [Table.ReadRows] read.
+// [RowsInto] makes structs of rows, and [MutationFrom] a mutation of a struct. Packages read
+// and write have all options and changes, package views runs SQL.
 // Every read sees one consistent snapshot. Writes are on disk when they return,
 // unless [DurabilityAsync] is asked for.
 //

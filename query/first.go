@@ -28,6 +28,10 @@ func MaxVersions(n int) *schema.Rule { return schema.MaxVersions(n) }
 // NewMutation is an empty mutation of a row.
 func NewMutation() *write.Mutation { return write.NewMutation() }
 
+// MutationFrom is the mutation that writes a struct, and the key of its row, by the tags of
+// [Row.Into]; see [write.From].
+func MutationFrom(v any) (key string, m *write.Mutation, err error) { return write.From(v) }
+
 // NewBatch is an empty batch of mutations.
 func NewBatch() *write.Batch { return write.NewBatch() }
 
@@ -44,3 +48,6 @@ func Range(start, end string) read.RowSet { return read.Range(start, end) }
 func Where(family, qualifier string, op cells.Op, v cells.Value) read.Condition {
 	return read.Where(family, qualifier, op, v)
 }
+
+// Limit ends a read after this many rows; 0 is no limit.
+func Limit(rows int) read.Option { return read.Limit(rows) }

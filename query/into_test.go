@@ -32,7 +32,7 @@ func ExampleRow_Into() {
 
 	late := int32(7)
 	for _, f := range []Flight{{"flight#FI204", "CPH", nil}, {"flight#FI318", "OSL", &late}} {
-		key, m, err := write.From(f)
+		key, m, err := query.MutationFrom(f)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func ExampleRow_Into() {
 			log.Fatal(err)
 		}
 	}
-	for f, err := range query.RowsInto[Flight](fleet.ReadRows(ctx, read.Prefix("flight#"))) {
+	for f, err := range query.RowsInto[Flight](fleet.ReadRows(ctx, query.Prefix("flight#"), query.Limit(2))) {
 		if err != nil {
 			log.Fatal(err)
 		}

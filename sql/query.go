@@ -44,11 +44,12 @@ type Source = bind.Source
 // A Column is a column of a result. The columns of expressions may have no name.
 type Column = run.Column
 
-// A Result is the columns and the rows of a query that runs while the caller ranges over
-// its rows.
+// A Result has the Columns of a query that runs while the caller ranges once over its rows:
+// over All, which yields a [Row] each, or over Rows, which yields the values.
 type Result = run.Result
 
-// A Row is a row of a [Result]. The caller may keep it.
+// A Row is a row of a [Result]. [As] and its Scan put values into variables of Go. The caller
+// may keep it.
 type Row = run.Row
 
 // As is the value of the column of a name, as [Row.Scan] puts it into a T.
