@@ -3,7 +3,7 @@ module github.com/smolwc/smolwc
 go 1.26.0
 
 require (
-	github.com/DataDog/datadog-agent/pkg/template v0.85.2
+	github.com/DataDog/datadog-agent/pkg/template v0.85.2 // html/template that calls no methods: with the standard one the linker keeps all exported methods, and the binary grows
 	github.com/andybalholm/brotli v1.1.1
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/cespare/xxhash/v2 v2.3.0
