@@ -250,3 +250,57 @@ func TestLogsAreNoLongerKeptWhileOneMoves(t *testing.T) {
 		t.Errorf("left: %v", names)
 	}
 }
+
+// A disk that counts how often a directory is listed.
+type listedDisk struct {
+	vfs.FS
+	lists *atomic.Int64
+}
+
+func (d listedDisk) List(dir string) ([]string, error) {
+	d.lists.Add(1)
+	return d.FS.List(dir)
+}
+
+// A reader of changes that goes through many logs does not list them all at the end of each.
+func TestReadersOfManyLogsListThemOnce(t *testing.T) {
+	var lists atomic.Int64
+	s := open(t, listedDisk{newDisk(), &lists}, false)
+	defer s.Close()
+	create(t, s, "t/a")
+	if err := s.KeepChanges(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	const logs = 100
+	for i := range logs {
+		putAt(t, s, "t/a", i, 1)
+		if err := s.Flush(t.Context(), "t/a"); err != nil { // the next commit is in another log
+			t.Fatal(err)
+		}
+	}
+	starts, err := s.ChangeStarts()
+	if err != nil || len(starts) < logs/2 {
+		t.Fatalf("changes begin at %d, %v", starts, err)
+	}
+	changes, err := s.Changes(starts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer changes.Close()
+	before := lists.Load()
+	for {
+		c, err := changes.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c == nil {
+			break
+		}
+	}
+	if at, want := changes.Position(), starts[len(starts)-1]; at != want {
+		t.Errorf("changes were read up to %d of %d", at, want)
+	}
+	if n := lists.Load() - before; n > logs/5 {
+		t.Errorf("%d logs were read, and directories listed %d times", logs, n)
+	}
+}

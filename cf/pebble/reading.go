@@ -19,8 +19,8 @@ type reading struct {
 	at    cf.Position // the next record ends after it
 	ends  cf.Position // where the last record that was read ends; 0 before the first one
 
-	log  *wal.Reader // nil before the first log
-	next uint64      // the number of the log after it, 0 if none is known
+	log   *wal.Reader // nil before the first log
+	later []uint64    // the numbers of the logs after it, as far as they are known
 }
 
 // reaches finds the log that contains the position.
@@ -37,7 +37,7 @@ func (c *reading) reaches() error {
 	if err != nil {
 		return err
 	}
-	c.log, c.next = nil, 0
+	c.log, c.later = nil, nil
 	found, some := false, false // log with a change
 	for _, n := range numbers {
 		first, ok, err := s.firstChange(n)
@@ -118,43 +118,51 @@ func (c *reading) step() (r *record, more bool, err error) {
 func (c *reading) took(r *record) { c.at, c.ends = r.last, r.last }
 
 // turn is called at the end of a log. It goes on to the next one, if that was known before
-// the end was read: otherwise something may have been written behind the end meanwhile.
+// the end was read: otherwise something may have been written behind the end meanwhile. The
+// directories, which may have thousands of logs, are listed where none is known.
 func (c *reading) turn(acked cf.Position) (more bool, err error) {
 	s := c.store
-	if c.next != 0 {
-		// Numbers that are missing between two logs say nothing: a kill loses what was
-		// numbered and not written, and a load uses numbers that are in no log.
+	if len(c.later) > 0 {
+		// Numbers that are missing between two logs say nothing: a kill loses
+		// those of logs that were not written, and a load uses some that are in no log.
 		switch end, known, err := s.fs.knownEnd(logName(c.log.Number)); {
 		case err != nil:
 			return false, err
 		case known && c.log.At < end:
 			return false, c.log.Damaged(c.log.At, fmt.Sprintf("there is no whole record, and the last one ended at byte %d", end))
 		}
-		c.log, c.next = s.logReader(c.next), 0
+		c.log, c.later = s.logReader(c.later[0]), c.later[1:]
 		return true, nil
 	}
 	numbers, err := s.logNumbers()
 	if err != nil {
 		return false, err
 	}
-	i := slices.IndexFunc(numbers, func(n uint64) bool { return n > c.log.Number })
-	if i < 0 {
+	numbers = slices.DeleteFunc(numbers, func(n uint64) bool { return n <= c.log.Number })
+	if len(numbers) == 0 {
 		return false, c.log.Damaged(c.log.At, fmt.Sprintf("there is no whole record, and changes up to %d have been written", acked))
 	}
 	ends, err := s.fs.disk.List(s.fs.archive())
 	if err != nil && !notExist(err) {
 		return false, wrap(err)
 	}
-	// The oldest logs are trimmed first: while this one is there, so is the next.
+	// The oldest logs are trimmed first: while this one is there, so are the later ones.
 	if _, err := s.readLog(c.log.Number, 0, nil); err != nil {
 		return false, err
 	}
 	for _, name := range ends {
 		n, err := strconv.ParseUint(strings.TrimSuffix(name, ".end"), 10, 64)
-		if err == nil && strings.HasSuffix(name, ".end") && n > c.log.Number && n < numbers[i] {
+		if err != nil || !strings.HasSuffix(name, ".end") || n <= c.log.Number {
+			continue
+		}
+		switch i, there := slices.BinarySearch(numbers, n); {
+		case there || i == len(numbers):
+		case i == 0:
 			return false, lostFile(s.fs.archive(), logName(n))
+		default:
+			numbers = numbers[:i] // the readers of these come to the gap
 		}
 	}
-	c.next = numbers[i]
+	c.later = numbers
 	return true, nil
 }
