@@ -62,7 +62,7 @@ const maxDifferences = 10
 
 // Compare compares the tables of two databases, or some of them, and changes nothing. It
 // reads all cells that retention keeps, each database as of one moment: while something
-// writes one of them, they differ. If progress is not nil, it is called with the numbers
+// writes one of them, they differ. Tables that [DB.Schema] leaves out are not compared. If progress is not nil, it is called with the numbers
 // of cells and bytes compared so far, by one goroutine at a time.
 func (db *DB) Compare(ctx context.Context, with *DB, tables []string, progress func(CopyProgress)) (*Comparison, error) {
 	c := &comparing{of: db, with: with, progress: progress}
@@ -99,11 +99,11 @@ func (c *comparing) run(ctx context.Context, tables []string) error {
 		return err
 	}
 	defer right.Close()
-	want, err := partOf(source.Schema, tables)
+	want, err := partOf(withoutDerived(source.Schema), tables)
 	if err != nil {
 		return err
 	}
-	have, err := partOf(target.Schema, nil)
+	have, err := partOf(withoutDerived(target.Schema), nil)
 	if err != nil {
 		return err
 	}

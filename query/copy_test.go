@@ -107,6 +107,24 @@ func TestCompareNamesTheCellsThatDiffer(t *testing.T) {
 	}
 }
 
+// A server keeps the history of its metrics in a table that is not copied.
+func TestCompareLeavesOutTablesThatAreNotCopied(t *testing.T) {
+	a := newMemory(t, query.Options{Schema: declare(schema.Family{Name: "f"})})
+	b := newMemory(t, query.Options{})
+	setCell(t, a, "r", "q", 5)
+	if err := a.CreateTable(t.Context(), schema.Table{Name: schema.HistoryTable, Families: []schema.Family{{Name: "s"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.CopyFrom(t.Context(), a, query.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dbs := range [][2]*query.DB{{a, b}, {b, a}} {
+		if c, err := dbs[0].Compare(t.Context(), dbs[1], nil, nil); err != nil || !c.Equal() {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+}
+
 // A change of the source's schema ends a copy that follows. The next one makes the same
 // change.
 func TestACopyMeetsAChangeOfTheSchema(t *testing.T) {

@@ -307,7 +307,12 @@ func (db *DB) sharedNow() (cells.Timestamp, bool) {
 // does not answer, it is the last one known.
 func (db *DB) Schema() *schema.Schema {
 	db.freshen()
-	s := db.inForce().Schema.Clone()
+	return withoutDerived(db.inForce().Schema)
+}
+
+// withoutDerived is a copy of a schema without the tables that smolwc keeps for others.
+func withoutDerived(s *schema.Schema) *schema.Schema {
+	s = s.Clone()
 	s.Tables = slices.DeleteFunc(s.Tables, func(t schema.Table) bool { return schema.IsDerived(t.Name) })
 	return s
 }
