@@ -2,8 +2,10 @@ package directory_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +98,14 @@ type history struct {
 
 func drawPath(t *rapid.T, label string) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "é"}), 0, 4).Draw(t, label), "/")
+}
+
+// A history takes a tenth of a second; -rapid.checks makes more of them.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }
 
 // TestTreesMatchTheModel drives directories and the model through the same random

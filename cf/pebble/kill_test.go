@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	// Each history of the model opens a database; -rapid.checks makes more of them.
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
