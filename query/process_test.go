@@ -16,7 +16,7 @@ import (
 // number of processors, and the heap.
 func TestTheProcessIsTheProgramsOwn(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "process")
-	if out, err := exec.Command("../scripts/go", "build", "-o", program, "./testdata/process").CombinedOutput(); err != nil {
+	if out, err := exec.Command("../scripts/go", "build", "-ldflags=-w", "-o", program, "./testdata/process").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	run := exec.Command(program, filepath.Join(t.TempDir(), "db"))
