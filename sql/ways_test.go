@@ -204,9 +204,9 @@ func wayTexts(all []any) string {
 	return "[" + strings.Join(texts, " ") + "]"
 }
 
-// A query has the same rows in memory and on disk, whichever side of joins is held, with rows that
-// are lent, and after WITH.
-func TestQueriesHaveTheSameRowsInAllWays(t *testing.T) {
+// openWays is a database with the tables of [wayTable].
+func openWays(t *testing.T) *several {
+	t.Helper()
 	families := []schema.Family{{Name: "b"}, {Name: "n", Type: cells.TypeI64}, {Name: "s", Type: cells.TypeString}}
 	m := openSeveral(t, schema.Table{Name: "t", Families: families}, schema.Table{Name: "u", Families: families})
 	for i := range 24 {
@@ -216,6 +216,53 @@ func TestQueriesHaveTheSameRowsInAllWays(t *testing.T) {
 			m.put("u", fmt.Sprintf("t%02d", i*2), row...)
 		}
 	}
+	return m
+}
+
+// A condition on the rows of any query keeps those for which it is TRUE as a column (NoREC); the rows
+// for which it is TRUE, FALSE and NULL are all rows (TLP).
+func TestConditionsPartitionRowsOfAllQueries(t *testing.T) {
+	m := openWays(t)
+	rapid.Check(t, func(t *rapid.T) {
+		w := wayMaker{t}
+		of := w.of(rapid.IntRange(1, 2).Draw(t, "depth"))
+		test := w.word("%s", "%s AND %s", "%s OR NOT %s")
+		for strings.Contains(test, "%s") {
+			test = strings.Replace(test, "%s", "("+w.condition("r")+")", 1)
+		}
+		rows := func(text string) (lines []string) {
+			p, err := m.plan(text)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			for values, err := range p.Result(m.t.(*testing.T).Context(), m.tables).Rows {
+				if err != nil {
+					t.Fatalf("%s: %v", text, err)
+				}
+				lines = append(lines, wayTexts(values))
+			}
+			slices.Sort(lines)
+			return lines
+		}
+		all := rows("SELECT * FROM " + of + " AS r")
+		var parts []string
+		for _, where := range []string{test, "NOT (" + test + ")", "(" + test + ") IS NULL"} {
+			some := rows("SELECT * FROM " + of + " AS r WHERE " + where)
+			if counted := rows("SELECT COUNTIF(x) FROM (SELECT " + where + " AS x FROM " + of + " AS r)"); counted[0] != fmt.Sprintf("[%d]", len(some)) {
+				t.Fatalf("%s is TRUE for %s rows of %s, and WHERE has %d", where, counted[0], of, len(some))
+			}
+			parts = append(parts, some...)
+		}
+		if slices.Sort(parts); !slices.Equal(parts, all) {
+			t.Fatalf("%s of %s: the parts are\n%s\nand all rows\n%s", test, of, strings.Join(parts, "\n"), strings.Join(all, "\n"))
+		}
+	})
+}
+
+// A query has the same rows in memory and on disk, whichever side of joins is held, with rows that
+// are lent, and after WITH.
+func TestQueriesHaveTheSameRowsInAllWays(t *testing.T) {
+	m := openWays(t)
 	sql.SortIn(t, 0, 1<<30, t.TempDir())
 	lent := 0
 	rapid.Check(t, func(t *rapid.T) {
