@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/smolwc/smolwc/sql"
 )
 
@@ -21,6 +23,11 @@ func TestNumerics(t *testing.T) {
 		{`SELECT ABS(NUMERIC '-1.5'), SIGN(NUMERIC '-1.5'), SIGN(-2.5), MOD(NUMERIC '-5.5', 2), MOD(5, NUMERIC '1.5'), DIV(NUMERIC '-7.5', 2), SAFE_DIVIDE(NUMERIC '1', 0), SAFE_DIVIDE(1, NUMERIC '8'), GREATEST(NUMERIC '1.1', 2, 1.5)`, "1.5 -1 -1 -1.5 0.5 -3 NULL 0.125 2"},
 		{`SELECT ROUND(NUMERIC '2.5'), ROUND(NUMERIC '-2.5'), ROUND(NUMERIC '1.2345', 2), ROUND(NUMERIC '1.235', 2), ROUND(NUMERIC '155', -1), ROUND(NUMERIC '155', -4), ROUND(NUMERIC '1.5', 99), TRUNC(NUMERIC '-1.99'), TRUNC(NUMERIC '1.999', 1), TRUNC(NUMERIC '155', -9223372036854775808)`, "3 -3 1.23 1.24 160 0 1.5 -1 1.9 0"},
 		{`SELECT SAFE_ADD(NUMERIC '9e28', NUMERIC '9e28'), SAFE_SUBTRACT(NUMERIC '1', 0.1), SAFE_MULTIPLY(2, NUMERIC '1.5'), SAFE_NEGATE(NUMERIC '1')`, "NULL 0.9 3 -1"},
+		{`SELECT SQRT(NUMERIC '2'), SQRT(NUMERIC '0.000000001'), SQRT(NUMERIC '99999999999999999999999999999'), CBRT(NUMERIC '-27'), CBRT(NUMERIC '2'), EXP(NUMERIC '1'), EXP(NUMERIC '-30'), EXP(0 * NUMERIC '1'), EXP(NUMERIC '60.5')`, "1.414213562 0.000031623 316227766016837.933199889 -3 1.25992105 2.718281828 0 1 188285187488585157559895080.924902195"},
+		{`SELECT LN(NUMERIC '10'), LN(NUMERIC '0.000000001'), LN(NUMERIC '1'), LOG(NUMERIC '8', 2), LOG(8, NUMERIC '0.5'), LOG(NUMERIC '2'), LOG10(NUMERIC '1000'), LOG10(NUMERIC '0.000000001'), LOG10(NUMERIC '2')`, "2.302585093 -20.723265837 0 3 -3 0.693147181 3 -9 0.301029996"},
+		{`SELECT POW(NUMERIC '2', 10), POW(NUMERIC '0.5', 10), POW(NUMERIC '-2', -3), POW(2, NUMERIC '0.5'), POW(NUMERIC '2', 0.5), POWER(NUMERIC '1.000000001', 1000000000), POW(NUMERIC '0', 0), POW(NUMERIC '-1', 1001), POW(NUMERIC '2', 1 / 2), SQRT(4)`, "1024 0.000976563 -0.125 1.414213562 1.414213562 2.718281827 1 -1 1.4142135623730951 2"},
+		{`SELECT TO_JSON_STRING(CBRT(2)), TO_JSON_STRING(LOG(2, NUMERIC '2')), TO_JSON_STRING(POW(2, 0.5)), TO_JSON_STRING(SQRT(2)), TO_JSON_STRING(LN(NULL))`, "1.2599210498948732 1 1.4142135623730951 1.4142135623730951 null"},
+		{`SELECT SAFE.SQRT(NUMERIC '-1'), SAFE.LN(NUMERIC '0'), SAFE.POW(NUMERIC '10', 29), SAFE.EXP(NUMERIC '67'), SAFE.EXP(NUMERIC '99999999999999999999999999999'), SAFE.POW(NUMERIC '-1', 0.5), SAFE.POW(NUMERIC '0', -1), SAFE.LOG(NUMERIC '2', 1), POW(NUMERIC '0.9', 99999999999)`, "NULL NULL NULL NULL NULL NULL NULL NULL 0"},
 		{`SELECT CEIL(NUMERIC '1.1'), CEIL(NUMERIC '-1.1'), FLOOR(NUMERIC '1.1'), FLOOR(NUMERIC '-1.1'), CEILING(NUMERIC '2'), SQRT(NUMERIC '4'), IS_NAN(NUMERIC '1')`, "2 -1 1 -2 2 2 false"},
 
 		{`SELECT NUMERIC '0.1' = 0.1, NUMERIC '2' = 2, NUMERIC '1.1' < 2, 1 < NUMERIC '1.000000001', NUMERIC '0.1' = CAST('0.1' AS FLOAT64), NUMERIC '0.1' = CAST('0.1' AS FLOAT32), NUMERIC '1' IS NOT DISTINCT FROM 1`, "true true true true true false true"},
@@ -85,4 +92,23 @@ func TestErrorsOfNumerics(t *testing.T) {
 			t.Errorf("%s: %v; want %s", q.sql, err, q.want)
 		}
 	}
+}
+
+// Mathematical functions of a NUMERIC are those of the FLOAT64 that is nearest to it, but for the error of
+// the latter.
+func TestMathematicsOfNumeric(t *testing.T) {
+	db := openPlanes(t)
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.StringMatching(`[0-9]{1,14}\.[0-9]{1,9}`).Draw(t, "x")
+		y := rapid.StringMatching(`[0-9]\.[0-9]{1,3}`).Draw(t, "y")
+		form := rapid.SampledFrom([]string{"SQRT(%x)", "CBRT(-%x)", "LN(%x + 1)", "LOG10(%x + 1)", "LOG(%x + 2, %y + 2)", "EXP(%y * 6)", "EXP(-%y)", "POW(%y + 1, %y * 2.5)", "POW(-%y - 1, 7)", "POW(%y + 1, -3)"}).Draw(t, "form")
+		of := func(form, kind string) string {
+			return strings.NewReplacer("%x", "CAST('"+x+"' AS "+kind+")", "%y", "CAST('"+y+"' AS "+kind+")").Replace(form)
+		}
+		exact, near := of(form, "NUMERIC"), of(form, "FLOAT64")
+		text := "SELECT ABS(CAST(" + exact + " AS FLOAT64) - " + near + ") <= 1e-9 + 1e-12 * ABS(" + near + "), TO_JSON(" + exact + ", TRUE) IS NOT NULL, " + exact + ", " + near
+		if got, err := db.run(text); err != nil || !strings.HasPrefix(got, "true true ") {
+			t.Fatalf("%s: %s, %v", text, got, err)
+		}
+	})
 }

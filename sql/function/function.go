@@ -36,7 +36,7 @@ var byName = sync.OnceValue(func() map[string][]*Function {
 		f.call = call
 		all[f.Name] = append(all[f.Name], f)
 	}
-	for _, list := range [][]declaration{texts, numbers, documents, converters, times, datetimes, intervals, buckets, angles, codes, codings} {
+	for _, list := range [][]declaration{texts, numbers, documents, converters, times, datetimes, intervals, buckets, angles, exacts, codes, codings} {
 		for _, d := range list {
 			add(d.signature, func(_ context.Context, args []any) (any, error) { return d.call(args) })
 		}
