@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
@@ -25,12 +26,12 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 	if form.Table != nil {
 		text = ql.Print(create) + "; " + text
 	}
-	unsure := ""
-	if !p.Unique {
-		unsure = "; no field tells all lines apart, so write a key that does"
-	}
 	if s.runner.Confirm == nil || st.Path == "-" {
-		return nil, fmt.Errorf("%w%s; type: %s", form, unsure, text)
+		err := fmt.Errorf("%w; type%s: %s", form, unsure(p), text)
+		if left := leftOut(p); left != "" {
+			err = fmt.Errorf("%w; %s", err, left)
+		}
+		return nil, err
 	}
 	if form.Table != nil {
 		s.note("%v", form.Table)
@@ -41,8 +42,14 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 	if more := len(p.Names) - 12; more > 0 {
 		s.note("  and %s", humanize.Plural(more, "more field"))
 	}
+	if !p.Unique {
+		return nil, fmt.Errorf("nothing was imported; type%s: %s", unsure(p), text)
+	}
+	if left := leftOut(p); left != "" {
+		s.note("%s", left)
+	}
 	s.note("%s", text)
-	yes, err := s.runner.Confirm("run this" + unsure + "?")
+	yes, err := s.runner.Confirm("run this?")
 	if err != nil {
 		return nil, err
 	}
@@ -55,4 +62,20 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 		}
 	}
 	return s.importFile(ctx, full)
+}
+
+// unsure says how a proposal has to change before it can run.
+func unsure(p *transfer.Proposal) string {
+	if p.Unique {
+		return ""
+	}
+	return " this with another key=, or with bad-lines= for repeated lines, since some lines have the same values in all fields that can make a key"
+}
+
+// leftOut says which fields a proposal leaves out; "": none.
+func leftOut(p *transfer.Proposal) string {
+	if len(p.Nested) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("left out, since their values are objects or lists: %s; a part is named by its path, as in c:part='$.%s.part'", lex.Escape(strings.Join(p.Nested, ", ")), lex.Escape(p.Nested[0]))
 }

@@ -33,10 +33,11 @@ type csvReader struct {
 func newCSVReader(file string, r io.Reader, f format, given Dialect, names *fieldNames) (*csvReader, error) {
 	c := &csvReader{file: file, bound: &boundedReader{r: r}}
 	c.lines.in, c.lines.keep = bufio.NewReaderSize(c.bound, sniffed), true
-	head, whole, err := peek(c.lines.in, f.live)
+	head, whole, in, err := peek(c.lines.in, f.live)
 	if err != nil {
 		return nil, readError(file, 0, err)
 	}
+	c.lines.in = in
 	plain := f.tabs && given.Separator == "" && given.Quote == ""
 	s := sniffFor(head, whole, given.of(f), names)
 	c.dialect = s.Dialect

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -81,6 +82,8 @@ type beginning struct {
 	sight
 	json bool
 	scan bool // rows as scan prints them in JSON lines
+	// wrong says why the first line is no object of JSON; nil: it is one.
+	wrong *LineError
 }
 
 // begin reads the beginning of the first file, whose fields should include names.
@@ -100,7 +103,7 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 	if in != nil { // these records are read again
 		buffered := bufio.NewReaderSize(osfile.Reader(ctx, in), sniffed)
 		var head []byte
-		if head, whole, err = peek(buffered, true); err != nil {
+		if head, whole, buffered, err = peek(buffered, true); err != nil {
 			return b, readError(path, 0, err)
 		}
 		s.In, in = buffered, bytes.NewReader(head)
@@ -121,7 +124,7 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 		return b, nil
 	}
 	text := bufio.NewReaderSize(src.text, sniffed)
-	head, all, err := peek(text, false)
+	head, all, _, err := peek(text, false)
 	if err != nil {
 		return b, readError(path, 0, err)
 	}
@@ -139,35 +142,87 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 func beginningOfJSON(path string, head []byte, whole bool) (b beginning) {
 	b.json = true
 	j, _ := newJSONReader(path, bytes.NewReader(head), &fieldNames{}) // it does not read yet
-	index := map[string]int{}
+	all := newMembers(nil)
 	for len(b.rows) < sniffedRows {
 		line, err := j.readLine()
 		if err != nil || !whole && !bytes.HasSuffix(line, []byte("\n")) {
-			return b
+			break
 		}
 		raw := strings.TrimSpace(string(line))
-		if raw == "" || checkObject(raw, &record{}) != nil {
+		if raw == "" {
 			continue
 		}
-		row := make([]string, len(b.names))
-		fields := map[string]bool{}
-		eachMember(raw, func(name, value string) {
-			fields[name] = true
-			i, known := index[name]
-			if !known {
-				i = len(b.names)
-				index[name] = i
-				b.names, row = append(b.names, name), append(row, "")
+		row, bad := all.row(raw, &record{file: path, line: j.line, lines: 1})
+		if bad != nil {
+			if len(b.rows) == 0 && b.wrong == nil {
+				b.wrong = bad
 			}
-			f, _ := fieldOf(value)
-			if row[i] = f.text; f.state == nested {
-				row[i] = "…"
+			if len(b.rows) == 0 && raw[0] == '[' { // a list over several lines
+				return b
 			}
-		})
-		b.scan = b.scan || len(b.rows) == 0 && (fields[scannedKey] || fields[scannedKey+base64Suffix]) && fields[scannedCells]
+			continue
+		}
+		has := func(name string) bool { _, is := all.index[name]; return is }
+		b.scan = b.scan || len(b.rows) == 0 && (has(scannedKey) || has(scannedKey+base64Suffix)) && has(scannedCells)
 		b.rows = append(b.rows, row)
 	}
+	b.names = all.names
+	b.scan = b.scan || len(b.rows) == 0 && beginsScanned(head)
 	return b
+}
+
+// beginsScanned reports whether a line that goes on after head begins as scan prints a row.
+func beginsScanned(head []byte) bool {
+	var names []string
+	in := json.NewDecoder(bytes.NewReader(head))
+	for _, want := range []json.Token{json.Delim('{'), nil, nil, nil, json.Delim('[')} {
+		token, err := in.Token()
+		if err != nil || want != nil && token != want {
+			return false
+		}
+		if name, is := token.(string); is {
+			names = append(names, name)
+		}
+	}
+	return len(names) == 3 && (names[0] == scannedKey || names[0] == scannedKey+base64Suffix) && names[2] == scannedCells
+}
+
+// members are the names of objects, in the order in which they were met first.
+type members struct {
+	names []string
+	index map[string]int
+}
+
+func newMembers(names []string) *members {
+	m := &members{index: map[string]int{}}
+	for i, name := range names {
+		m.names, m.index[name] = append(m.names, name), i
+	}
+	return m
+}
+
+// nestedText stands for an object or a list.
+const nestedText = "…"
+
+// row returns the values of an object, at the places of their names.
+func (m *members) row(raw string, rec *record) (row []string, bad *LineError) {
+	if bad := checkObject(raw, rec); bad != nil {
+		return nil, bad
+	}
+	row = make([]string, len(m.names))
+	eachMember(raw, func(name, value string) {
+		i, known := m.index[name]
+		if !known {
+			i = len(m.names)
+			m.index[name] = i
+			m.names, row = append(m.names, name), append(row, "")
+		}
+		f, _ := fieldOf(value)
+		if row[i] = f.text; f.state == nested {
+			row[i] = nestedText
+		}
+	})
+	return row, nil
 }
 
 // expand makes a mapping of each field that no other one uses for FAM:*.
@@ -249,15 +304,24 @@ func (s *Spec) findForm(ctx context.Context, f format, table *schema.Table) erro
 	}
 	has := func(name string) bool { return slices.Contains(b.names, name) }
 	switch {
-	case has(familyField) && has(timestampField) && has(typeField), len(b.names) == 0:
-		return nil // the long form, or an error about it
 	case b.scan:
 		s.scanned = true
 		return nil
+	case len(b.names) == 0 && table == nil && !f.live && s.In == nil:
+		if b.wrong != nil {
+			return b.wrong
+		}
+		return fmt.Errorf("%s: the file is empty", s.paths()[0])
+	case has(familyField) && has(timestampField) && has(typeField), len(b.names) == 0:
+		return nil // the long form, or an error about it
 	case table != nil && s.wide(b, table):
 		return nil
 	}
-	return &FormError{Path: s.Path, Proposal: s.propose(b, f, table)}
+	p, err := s.propose(ctx, b, f, table)
+	if err != nil {
+		return err
+	}
+	return &FormError{Path: s.Path, Proposal: p}
 }
 
 // keyNames are the names of the field with the row key in a wide file: those that scan and
@@ -289,27 +353,36 @@ func (s *Spec) wide(b beginning, table *schema.Table) bool {
 const mostProposed = 20
 
 // propose finds a key and columns.
-func (s *Spec) propose(b beginning, f format, table *schema.Table) *Proposal {
-	p := &Proposal{Names: b.names, Rows: b.rows[:min(len(b.rows), 5)], Dialect: b.Dialect}
-	keys := b.keyFields()
+func (s *Spec) propose(ctx context.Context, b beginning, f format, table *schema.Table) (*Proposal, error) {
+	seen, err := s.survey(ctx, f, &b)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proposal{Names: b.names, Rows: b.rows[:min(len(b.rows), 5)], Dialect: b.Dialect, NA: seen.na}
+	keys, unique := seen.keyFields(b.names)
 	var parts []string
 	for _, i := range keys {
 		parts = append(parts, "{"+b.fieldName(i)+"}")
 	}
-	p.Key, p.Unique = strings.Join(parts, "#"), b.unique(keys)
+	p.Key, p.Unique = strings.Join(parts, "#"), unique
 	if table != nil {
 		p.Family = familyFor(table)
 	}
-	if len(b.names) > mostProposed || f.parquet {
+	for i, name := range b.names {
+		if seen.fields[i].nested {
+			p.Nested = append(p.Nested, name)
+		}
+	}
+	if (len(b.names) > mostProposed || f.parquet) && len(p.Nested) == 0 {
 		p.Columns = []Mapping{{Family: p.Family, All: true}}
-		return p
+		return p, nil
 	}
 	for i, name := range b.names {
-		if len(keys) == 1 && i == keys[0] {
+		if len(keys) == 1 && i == keys[0] || seen.fields[i].nested {
 			continue
 		}
 		m := Mapping{Family: p.Family, Qualifier: name, Field: b.fieldName(i)}
-		if typ := b.typeOf(i); typ != cells.TypeString && !f.json {
+		if typ := seen.typeOf(i); typ != cells.TypeString && !f.json {
 			m.Type = typ
 		}
 		p.Columns = append(p.Columns, m)
@@ -317,10 +390,10 @@ func (s *Spec) propose(b beginning, f format, table *schema.Table) *Proposal {
 	if len(p.Columns) == 0 { // the key is the only field
 		p.Columns = []Mapping{{Family: p.Family, Qualifier: b.names[0], Field: b.fieldName(0)}}
 	}
-	if slices.IndexFunc(p.Columns, func(m Mapping) bool { return m.Type != cells.TypeAny }) < 0 && len(keys) == 1 && len(p.Columns) > 1 {
+	if slices.IndexFunc(p.Columns, func(m Mapping) bool { return m.Type != cells.TypeAny }) < 0 && len(keys) == 1 && len(p.Columns) > 1 && len(p.Nested) == 0 {
 		p.Columns = []Mapping{{Family: p.Family, All: true}} // shorter, and the same
 	}
-	return p
+	return p, nil
 }
 
 // familyFor is a family that takes text and numbers, if there is one.
@@ -344,86 +417,6 @@ func (b *beginning) fieldName(i int) string {
 		return fmt.Sprintf("#%d", i+1)
 	}
 	return b.names[i]
-}
-
-// keyFields are the indices of the fields that make a key: one that tells all lines apart, else
-// two, else the first.
-func (b *beginning) keyFields() []int {
-	best, most := -1, -1
-	for i, name := range b.names {
-		if !b.unique([]int{i}) {
-			continue
-		}
-		score := 10 - min(i, 10)
-		switch name := strings.ToLower(name); {
-		case slices.Contains([]string{"id", "key", "row", "uuid", "guid", "_id", "rowkey", "row_key"}, name):
-			score += 40
-		case strings.HasSuffix(name, "id") || strings.HasSuffix(name, "key") || strings.HasSuffix(name, "code"):
-			score += 20
-		}
-		if typ := b.typeOf(i); typ == cells.TypeF64 || typ == cells.TypeBool {
-			score -= 15
-		}
-		if score > most {
-			best, most = i, score
-		}
-	}
-	if best >= 0 {
-		return []int{best}
-	}
-	for i := range min(len(b.names), 8) {
-		for j := i + 1; j < min(len(b.names), 8); j++ {
-			if b.unique([]int{i, j}) {
-				return []int{i, j}
-			}
-		}
-	}
-	return []int{0}
-}
-
-// unique reports whether each record gives values for these fields, and no two the same.
-func (b *beginning) unique(fields []int) bool {
-	seen := map[string]bool{}
-	for _, row := range b.rows {
-		var key strings.Builder
-		for _, i := range fields {
-			if i >= len(row) || strings.TrimSpace(row[i]) == "" || row[i] == "…" {
-				return false
-			}
-			fmt.Fprintf(&key, "%d %s", len(row[i]), row[i])
-		}
-		if seen[key.String()] || key.Len() > cells.MaxRowKey {
-			return false
-		}
-		seen[key.String()] = true
-	}
-	return len(b.rows) > 0
-}
-
-// typeOf is the narrowest type that keeps the values of a field.
-func (b *beginning) typeOf(i int) cells.Type {
-	var of fits
-	for _, row := range b.rows {
-		if i >= len(row) || row[i] == "" {
-			continue
-		}
-		text := row[i]
-		if b.Decimal == "," {
-			text, _ = withPoint(text)
-		}
-		of.add(text)
-	}
-	if !of.seen {
-		return cells.TypeString
-	}
-	typ := of.lossless()
-	if near, _ := of.near(); near != cells.TypeAny && (b.Decimal == "," || near == cells.TypeF64) {
-		typ = near
-	}
-	if typ == cells.TypeBytes {
-		return cells.TypeString
-	}
-	return typ
 }
 
 // Summary shows the first records, a line for each field.

@@ -2,8 +2,10 @@ package transfer_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -85,6 +87,113 @@ func TestImportWithoutAKeyProposesOne(t *testing.T) {
 	_, err := transfer.Import(t.Context(), db, "none", transfer.Spec{Path: fileOf(t, "f.csv", "id,n\n1,2\n")})
 	if form, ok := errors.AsType[*transfer.FormError](err); !ok || form.Table == nil || form.Proposal.Family != "" {
 		t.Errorf("without a table: %v", err)
+	}
+}
+
+// A proposal reads on after the beginning of a file: there the day tells lines apart and all
+// delays are numbers.
+func TestAProposalFitsTheWholeFile(t *testing.T) {
+	db := formDB(t)
+	var text strings.Builder
+	text.WriteString("year,day,from,flight,delay,note\n")
+	for i := range 6000 {
+		delay := strconv.Itoa(i % 90)
+		if i%1000 == 999 {
+			delay = "NA"
+		}
+		fmt.Fprintf(&text, "2014,%d,%s,%d,%s,fine\n", i%5000, []string{"PDX", "SEA"}[i/5000], i%7, delay)
+	}
+	for _, name := range []string{"f.csv", "f.jsonl"} {
+		all := text.String()
+		if name == "f.jsonl" {
+			var lines strings.Builder
+			for _, line := range strings.Split(strings.TrimSpace(all), "\n")[1:] {
+				of := strings.Split(line, ",")
+				fmt.Fprintf(&lines, `{"year":%s,"day":%s,"from":%q,"flight":%s,"delay":%q}`+"\n", of[0], of[1], of[2], of[3], of[4])
+			}
+			all = lines.String()
+		}
+		path := fileOf(t, name, all)
+		_, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: path})
+		form, ok := errors.AsType[*transfer.FormError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		p := form.Proposal
+		if p.Key != "{day}#{from}" || p.NA != "NA" || !p.Unique {
+			t.Errorf("%s: %+v", name, p)
+		}
+		cells := int64(6000*6 - 6)
+		if name == "f.jsonl" {
+			cells -= 6000 // of the note
+		}
+		res, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: path, Key: p.Key, Columns: p.Columns, NA: p.NA, Overlap: true})
+		if err != nil || res.Rows != 6000 || res.Cells != cells {
+			t.Errorf("%s: the proposal gives %+v, %v", name, res, err)
+		}
+	}
+}
+
+// The first line of a file may be longer than what is looked at of others: a header of ten
+// thousand names, a row as scan prints it with many columns, or with one large value.
+func TestLongFirstLinesAreSeenWhole(t *testing.T) {
+	var header, values, row strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&header, ";column%05d", i)
+		fmt.Fprintf(&values, ";%d", i)
+		fmt.Fprintf(&row, `,{"c":"c:column%05d","t":"i64","v":"%d","ts":1}`, i, i)
+	}
+	wide := "key" + header.String() + "\nr1" + values.String() + "\nr2" + values.String() + "\n"
+	large := `{"key":"r1","cells":[{"c":"c:column00007","t":"string","v":"7` + strings.Repeat("x", 5<<20) + `","ts":1}]}` + "\n"
+	for name, text := range map[string]string{
+		"wide.csv": wide, "wide.jsonl": `{"key":"r1","cells":[` + row.String()[1:] + "]}\n", "large.jsonl": large,
+	} {
+		for _, piped := range []bool{false, true} {
+			spec := transfer.Spec{Path: fileOf(t, name, text)}
+			if piped {
+				spec.In, spec.Format = strings.NewReader(text), strings.TrimLeft(filepath.Ext(name), ".")
+			}
+			db := formDB(t)
+			if _, err := transfer.Import(t.Context(), db, "t", spec); err != nil || value(t, db, "t", "r1", "c", "column00007")[:1] != "7" {
+				t.Errorf("%s, piped %v: %.200v", name, piped, err)
+			}
+		}
+	}
+}
+
+// What cannot be a column is left out of a proposal, and what is no file of records says so.
+func TestAwkwardFilesAreProposedOrExplained(t *testing.T) {
+	db := formDB(t)
+	_, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: fileOf(t, "f.jsonl", `{"id":1,"n":2,"deep":{"a":1}}`+"\n"+`{"id":2,"n":3,"deep":[]}`+"\n")})
+	form, ok := errors.AsType[*transfer.FormError](err)
+	if !ok || len(form.Proposal.Nested) != 1 || form.Proposal.Nested[0] != "deep" || len(form.Proposal.Columns) != 1 || form.Proposal.Columns[0].Field != "n" {
+		t.Errorf("%v, %+v", err, form)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"empty.csv":    {"", "empty.csv: the file is empty"},
+		"mark.csv":     {"\xef\xbb\xbf", "the file is empty"},
+		"list.jsonl":   {`[{"id":1},{"id":2}]` + "\n", "list.jsonl:1: is not a JSON object, such as {\"field\": 1}; each line is an object, as jq -c '.[]'"},
+		"pretty.jsonl": {"[\n {\"id\":1}\n]\n", "as jq -c '.[]'"},
+		"one.jsonl":    {"{\n \"id\":1\n}\n", "as jq -c . writes it"},
+	} {
+		if _, err := transfer.Import(t.Context(), db, "none", transfer.Spec{Path: fileOf(t, name, c.text)}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %s", name, err, c.want)
+		}
+	}
+}
+
+// Three fields, and not two, tell lines apart; a field with gaps is not one of a key.
+func TestAProposedKeyHasAsFewFieldsAsItCan(t *testing.T) {
+	db := formDB(t)
+	for text, want := range map[string]string{
+		"a,b,c,d\n1,1,1,1.5\n1,1,2,1.5\n1,2,1,2.5\n2,1,1,1.5\n1,2,2,2.5\n": "{a}#{b}#{c}",
+		"gap,a,b\nx,1,1\n,1,2\ny,2,1\nz,2,2\n":                             "{a}#{b}",
+		"a,b,c,d\n0,0,0,0\n0,0,0,1\n0,0,1,0\n0,1,0,0\n1,0,0,0\n1,1,1,1\n":  "{a}#{b}#{c}#{d}",
+	} {
+		_, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: fileOf(t, "f.csv", text)})
+		if form, ok := errors.AsType[*transfer.FormError](err); !ok || form.Proposal.Key != want || !form.Proposal.Unique {
+			t.Errorf("%q: %v, %+v; want %s", text, err, form, want)
+		}
 	}
 }
 

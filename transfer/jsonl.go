@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -215,12 +216,25 @@ func checkObject(text string, rec *record) *LineError {
 		var v any
 		err := json.Unmarshal(b, &v)
 		if se, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return rec.wrong("is not JSON: %v, at byte %d", err, se.Offset)
+			return rec.wrong("is not JSON: %v, at byte %d%s", err, se.Offset, onOneLine(text))
 		}
 		return rec.wrong("is not JSON: %v", err)
 	}
 	if text[0] != '{' {
-		return rec.wrong("is not a JSON object, such as {\"field\": 1}")
+		return rec.wrong("is not a JSON object, such as {\"field\": 1}%s", onOneLine(text))
 	}
 	return nil
+}
+
+// onOneLine says how a list, or an object over several lines, becomes JSON lines.
+func onOneLine(text string) string {
+	switch text[0] {
+	case '[':
+		return "; each line is an object, as jq -c '.[]' makes them of a list"
+	case '{':
+		if strings.Trim(text, "{ \t\r\n") == "" {
+			return "; each line is an object, as jq -c . writes it"
+		}
+	}
+	return ""
 }

@@ -130,30 +130,9 @@ func eachField(file string, src *source, f format, d Dialect, seen *looker) (nex
 		j, err := newJSONReader(file, src.text, &fieldNames{})
 		return func() error { return j.look(seen) }, err
 	}
-	var records recordReader
-	var header []string
-	if f.parquet {
-		all := &fieldNames{}
-		p, err := newParquetReader(file, src.file, nil, all)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range newHeader(p.file.Fields()).names {
-			all.add(name, "", "")
-		}
-		if err := p.choose(all); err != nil {
-			return nil, err
-		}
-		header, records = all.names, p
-	} else {
-		c, err := newCSVReader(file, src.text, f, d, &fieldNames{})
-		if err != nil {
-			return nil, err
-		}
-		for i := range c.header.names {
-			c.columns, c.codes = append(c.columns, i), append(c.codes, noCode)
-		}
-		header, records = c.header.names, c
+	records, header, err := openAll(file, src, f, d)
+	if err != nil {
+		return nil, err
 	}
 	rec := &record{file: file, names: header, fields: make([]field, len(header))}
 	return func() error {
@@ -171,4 +150,27 @@ func eachField(file string, src *source, f format, d Dialect, seen *looker) (nex
 		}
 		return nil
 	}, nil
+}
+
+// openAll opens a file of records with the names of their fields for all of these.
+func openAll(file string, src *source, f format, d Dialect) (records recordReader, header []string, err error) {
+	if f.parquet {
+		all := &fieldNames{}
+		p, err := newParquetReader(file, src.file, nil, all)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range newHeader(p.file.Fields()).names {
+			all.add(name, "", "")
+		}
+		return p, all.names, p.choose(all)
+	}
+	c, err := newCSVReader(file, src.text, f, d, &fieldNames{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range c.header.names {
+		c.columns, c.codes = append(c.columns, i), append(c.codes, noCode)
+	}
+	return c, c.header.names, nil
 }

@@ -32,22 +32,39 @@ type sight struct {
 	bad  int        // records with a quote that is not closed, or with another number of fields
 }
 
-// peek returns the beginning of a text, and whether it is all of it. Of a live stream it is
-// the part that came so far, three lines at least.
-func peek(in *bufio.Reader, live bool) (head []byte, whole bool, err error) {
+// Long lines are looked at until there are these many, up to so many bytes.
+const (
+	sniffedLines = 3
+	mostSniffed  = 4 << 20
+)
+
+// peek returns the beginning of a text, whether it is all of it, and a reader of the whole
+// text. Of a live stream it is the part that came so far, three lines at least.
+func peek(in *bufio.Reader, live bool) (head []byte, whole bool, all *bufio.Reader, err error) {
 	for n := 1; live && n <= sniffed; n = in.Buffered() + 1 {
 		_, err = in.Peek(n)
-		if head, _ = in.Peek(min(in.Buffered(), sniffed)); err != nil || bytes.Count(head, []byte("\n"))+bytes.Count(head, []byte("\r")) >= 6 {
+		if head, _ = in.Peek(min(in.Buffered(), sniffed)); err != nil || lineEnds(head) >= 2*sniffedLines {
 			break
 		}
 	}
 	if !live {
 		head, err = in.Peek(sniffed)
 	}
+	if err == nil && lineEnds(head) < sniffedLines {
+		in = bufio.NewReaderSize(in, mostSniffed)
+		for n := len(head); err == nil && n < mostSniffed && lineEnds(head) < sniffedLines; n = len(head) {
+			_, err = in.Peek(n + 1)
+			head, _ = in.Peek(in.Buffered())
+		}
+	}
 	if whole = errors.Is(err, io.EOF); whole {
 		err = nil
 	}
-	return head, whole, err
+	return head, whole, in, err
+}
+
+func lineEnds(text []byte) int {
+	return bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r"))
 }
 
 // sniffFor looks at the beginning of a file that should have certain fields: a line with
@@ -111,7 +128,7 @@ func sniff(head []byte, whole bool, given Dialect) sight {
 
 // rareSeparators are looked for if no other one separates anything: they are in texts and
 // times of one field too.
-var rareSeparators = [...]string{" ", ":", "#"}
+var rareSeparators = [...]string{" ", ":", "#", "^", "~"}
 
 // rarelySeparated is how a file with a rare separator is written: a header has a name for each
 // of three fields or more, each line has as many fields, and some column is of numbers or

@@ -181,13 +181,16 @@ type ExportResult struct {
 	Elapsed     time.Duration
 }
 
-// A Proposal is how a file could be imported, by its beginning.
+// A Proposal is how a file could be imported, by its first records: at most 262,144, and 32
+// MiB of text.
 type Proposal struct {
 	Key     string    // the template
 	Unique  bool      // no two lines that were seen have the same key
+	NA      string    // the text of fields without a value; "": there is none
 	Columns []Mapping // without a family if the table does not exist
 	Family  string    // of the columns; "": the table does not exist, or is without families
 	Dialect Dialect   // of CSV, as far as it is not plain
 	Names   []string  // of the fields
+	Nested  []string  // fields with objects or lists, which are left out
 	Rows    [][]string
 }

@@ -2,6 +2,7 @@ package statement
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/transfer"
@@ -14,10 +15,10 @@ const proposedFamily = "c"
 // proposal contains, and the statement that creates a table for it.
 func Proposed(st *ql.Import, p *transfer.Proposal) (*ql.Import, *ql.CreateTable) {
 	full := *st
-	full.Key, full.Columns = p.Key, nil
+	full.Key, full.Columns, full.NA = p.Key, nil, p.NA
 	family := cmp.Or(p.Family, proposedFamily)
 	for _, m := range p.Columns {
-		c := ql.Mapping{Column: ql.Column{Family: family, Qualifier: m.Qualifier}, Field: m.Field, Type: m.Type}
+		c := ql.Mapping{Column: ql.Column{Family: family, Qualifier: braces.Replace(m.Qualifier)}, Field: m.Field, Type: m.Type}
 		if m.All {
 			c.Column = ql.Column{Family: family, Kind: ql.ColumnFamily}
 		}
@@ -26,6 +27,9 @@ func Proposed(st *ql.Import, p *transfer.Proposal) (*ql.Import, *ql.CreateTable)
 	full.Written = seen(st.Written, p.Dialect)
 	return &full, &ql.CreateTable{Table: st.Table, Families: []ql.Family{{Name: ql.Name{Text: family}}}}
 }
+
+// braces writes those of a name as the template of a column does.
+var braces = strings.NewReplacer("{", "{{", "}", "}}")
 
 // seen adds a file's form to the statement's, as far as it is not plain CSV.
 func seen(w ql.Written, d transfer.Dialect) ql.Written {
