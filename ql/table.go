@@ -86,6 +86,9 @@ func (p *parser) createTable() Statement {
 		st.Families = append(st.Families, p.family())
 	}
 	p.tableOptions(&st.TableOptions)
+	if len(st.Families) > 0 && p.peek().Keyword() == "family" {
+		panic(p.unexpected("a comma before the next family"))
+	}
 	return st
 }
 
@@ -184,6 +187,9 @@ func parseDrop(p *parser) Statement {
 }
 
 func parseDropTable(p *parser) Statement {
+	if p.peek().Keyword() == "if" && p.peekAt(1).Keyword() == "exists" && p.peekAt(2).Kind == lex.Word {
+		panic(lex.ErrorAt(p.peek().Pos, "drop table takes no if exists; drop table T yes fails where there is no table, and --keep-going goes on"))
+	}
 	return &DropTable{Table: p.tableNamed(), Yes: p.acceptWord("yes")}
 }
 

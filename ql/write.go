@@ -140,6 +140,9 @@ func (st *DeleteRange) print(w *printer) {
 // parseDelete parses delete T KEY [COL[@TS]|fam:* ...] [since=] [until=],
 // delete T prefix=K | start=K end=K [yes] and delete T [COL ...] where ...
 func parseDelete(p *parser) Statement {
+	if p.peek().Keyword() == "from" && p.peekAt(1).Kind == lex.Word {
+		panic(lex.ErrorAt(p.peek().Pos, "expected a table, not \"from\"; delete T KEY deletes a row, delete T where CONDITION all rows that satisfy it"))
+	}
 	table := p.tableName()
 	hbase := p.skipComma()
 	p.wantOptions(inDelete, nil)
