@@ -118,10 +118,10 @@ func ofTables(figure func(t server.HistoryTable) float64) func(server.HistorySam
 
 // rowsOf returns how many rows are in a table, NaN while nobody knows.
 func rowsOf(t server.HistoryTable) float64 {
-	if t.Rows == nil {
-		return math.NaN()
+	if rows := knownRows(t); rows != nil {
+		return *rows
 	}
-	return *t.Rows
+	return math.NaN()
 }
 
 // charts are in the order of the page.

@@ -795,7 +795,7 @@ func TestAPageOfLargeValuesEndsEarly(t *testing.T) {
 			t.Errorf("%s: %d on %d pages; want %d on 2", path, seen, pages, n)
 		}
 	}
-	if text := at.run("scan fleet prefix=plane#"); !strings.Contains(text, "16 rows, and more") || !strings.Contains(text, "1MiB<") {
+	if text := at.run("scan fleet prefix=plane#"); !strings.Contains(text, "16 rows, and more") || !strings.Contains(text, "1 MiB<") {
 		t.Errorf("the result of a scan ends with %s", text[strings.LastIndex(text, "<p class"):])
 	}
 	if text := at.run("diff fleet secret limit=1000000000"); !strings.Contains(text, "a page has up to 200 differences") {

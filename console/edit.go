@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
@@ -98,8 +99,8 @@ func keep(v cells.Value) cells.Value {
 
 func described(v cells.Value) string {
 	text := v.Type().String() + " " + short(v)
-	if long := size(v); long != "" {
-		text += ", " + long
+	if n := length(v); n > shortValue {
+		text += ", " + humanize.Plural(n, "byte")
 	}
 	return text
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/smolwc/smolwc/server"
 )
 
 // The templates escape as those of Go's html/template: each action in a page gets the same
@@ -30,5 +32,23 @@ func TestTemplatesEscapeAsGosDo(t *testing.T) {
 	}
 	if escapers < 100 {
 		t.Errorf("the pages have %d calls of escaping functions, want 100 or more", escapers)
+	}
+}
+
+// An estimate from before the first cells came is unknown, and not zero.
+func TestAnOldEstimateOfNothingIsUnknown(t *testing.T) {
+	none, some := 0.0, 7.0
+	for _, c := range []struct {
+		table server.HistoryTable
+		want  *float64
+	}{
+		{server.HistoryTable{Rows: &none}, &none},
+		{server.HistoryTable{Rows: &none, Cells: 24}, nil},
+		{server.HistoryTable{Rows: &some, Cells: 24}, &some},
+		{server.HistoryTable{Cells: 24}, nil},
+	} {
+		if got := knownRows(c.table); got != c.want {
+			t.Errorf("%+v: %v; want %v", c.table, got, c.want)
+		}
 	}
 }

@@ -68,9 +68,18 @@ func (v *visit) tablesWithFigures() []frameTable {
 			continue
 		}
 		size := figures.Bytes + figures.Memtables
-		tables[i].Rows, tables[i].Cells, tables[i].Size = plain.known(figures.Rows), plain.known(&figures.Cells), inBytes.known(&size)
+		tables[i].Rows, tables[i].Cells, tables[i].Size = plain.known(knownRows(figures)), plain.known(&figures.Cells), inBytes.known(&size)
 	}
 	return tables
+}
+
+// knownRows is how many rows are in a table; nil: nobody knows. An estimate of an empty table
+// says nothing once there are cells.
+func knownRows(t server.HistoryTable) *float64 {
+	if t.Rows != nil && *t.Rows == 0 && t.Cells > 0 {
+		return nil
+	}
+	return t.Rows
 }
 
 // known is a number with its unit, "" if it is unknown.

@@ -86,7 +86,8 @@ type grid struct {
 	Table    schema.Table
 	Families []gridHead
 	Rows     []gridLine
-	Hidden   int // how many columns of these rows are not shown
+	Hidden   int  // how many columns of the cells that were read are not shown
+	Cut      bool // some row has further cells, which were not read
 	all      []column
 }
 
@@ -150,6 +151,7 @@ func arrange(t schema.Table, rows []gridRow, chosen []column) *grid {
 		f.Columns = append(f.Columns, gridColumn{c, numbers[c]})
 	}
 	for i := range rows {
+		g.Cut = g.Cut || rows[i].More
 		line := gridLine{Key: rows[i].Key, Cells: make([]*gridCell, len(chosen)), More: rows[i].More}
 		for k := range rows[i].Cells {
 			c := &rows[i].Cells[k]

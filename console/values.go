@@ -203,8 +203,8 @@ func length(v cells.Value) int {
 
 // size is the size of a value that a page does not show as a whole, "" of others.
 func size(v cells.Value) string {
-	if n := length(v); n > shortValue {
-		return schema.FormatSize(int64(n))
+	if n := float64(length(v)); n > shortValue {
+		return inBytes.known(&n)
 	}
 	return ""
 }
