@@ -20,6 +20,9 @@ func completeCountIf(p *planner, n *parse.Node, a *aggregate) error {
 
 func takesNumbers(p *planner, n *parse.Node, a *aggregate) error {
 	if !a.args[0].typ.Numeric() && a.args[0].typ.Kind != value.TypeNull {
+		if a.args[0].typ.Kind == value.TypeBytes {
+			return p.Errorf(n.Args[0].Pos, "%s takes numbers, not %s; %s", n.Text, a.args[0].typ, bytesAsNumbers)
+		}
 		return p.Errorf(n.Args[0].Pos, "%s takes numbers, not %s", n.Text, a.args[0].typ)
 	}
 	return nil

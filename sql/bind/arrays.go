@@ -108,6 +108,9 @@ func compileField(p *planner, n *parse.Node) (*expr, error) {
 		for _, f := range of.typ.Fields {
 			names = append(names, f.Name)
 		}
+		if of.typ.Kind == value.TypeMap {
+			return nil, p.Errorf(n.Pos, "%s has no field %q; brackets take a column, as in ['%s']", of.typ, n.Text, n.Text)
+		}
 		return nil, p.Errorf(n.Pos, "%s has no field %q%s", of.typ, n.Text, schema.DidYouMean(n.Text, names))
 	}
 	return structField(of, i), nil

@@ -190,10 +190,22 @@ func compileSafe(p *planner, n *parse.Node, b *builtin) (*expr, error) {
 	return &made, nil
 }
 
+// functionsElsewhere are functions of other dialects, with what does the same here.
+var functionsElsewhere = map[string]string{
+	"NOW": "CURRENT_TIMESTAMP()", "GETDATE": "CURRENT_TIMESTAMP()", "SYSDATE": "CURRENT_TIMESTAMP()", "TODAY": "CURRENT_DATE()",
+	"NVL": "IFNULL(a, b)", "ISNULL": "a IS NULL", "GROUP_CONCAT": "STRING_AGG(text, ',')", "LISTAGG": "STRING_AGG(text, ',')",
+	"TO_CHAR": "FORMAT_TIMESTAMP(form, time)", "DATE_FORMAT": "FORMAT_TIMESTAMP(form, time)", "STRFTIME": "FORMAT_TIMESTAMP(form, time)",
+	"DATEADD": "TIMESTAMP_ADD(time, INTERVAL n DAY)", "DATEDIFF": "TIMESTAMP_DIFF(a, b, DAY)", "LEN": "LENGTH(text)", "CHARINDEX": "STRPOS(text, part)",
+	"MEDIAN": "PERCENTILE_CONT(x, 0.5) OVER ()",
+}
+
 // notFound names the function that is most like one that does not exist.
 func notFound(p *planner, n *parse.Node) error {
 	if why := p.functions.named(n.Text).instead; why != "" {
 		return p.Errorf(n.Pos, "Function not found: %s; %s", n.Text, why)
+	}
+	if instead, ok := functionsElsewhere[strings.TrimPrefix(strings.ToUpper(n.Text), "SAFE.")]; ok {
+		return p.Errorf(n.Pos, "Function not found: %s; %s does it", n.Text, instead)
 	}
 	if near, ok := schema.Nearest(strings.TrimPrefix(n.Text, "SAFE."), p.functions.names); ok {
 		return p.Errorf(n.Pos, "Function not found: %s; did you mean %s?", n.Text, near)

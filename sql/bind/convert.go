@@ -443,6 +443,9 @@ func (p *planner) comparable(n *parse.Node, a, b *expr) (_, _ *expr, err error) 
 	return a, b, p.checkCompared(n, n.Text, a, b)
 }
 
+// bytesAsNumbers says how values of a family without a type become numbers.
+const bytesAsNumbers = "TO_INT64 and TO_FLOAT64 read numbers of a family without a type, CAST(CAST(… AS STRING) AS INT64) reads text"
+
 // checkCompared refuses types that a comparison does not take.
 func (p *planner) checkCompared(n *parse.Node, op string, a, b *expr) error {
 	switch {
@@ -450,7 +453,11 @@ func (p *planner) checkCompared(n *parse.Node, op string, a, b *expr) error {
 	case !canCompare(a.typ, b.typ) && a.typ.Same(b.typ):
 		return p.Errorf(n.Pos, "values of type %s cannot be compared", a.typ)
 	case !canCompare(a.typ, b.typ):
-		return p.Errorf(n.Pos, "%s %s %s cannot be compared; CAST(… AS …) makes one type of another", a.typ, op, b.typ)
+		how := "CAST(… AS …) makes one type of another"
+		if a.typ.Kind == value.TypeBytes && b.typ.Numeric() || b.typ.Kind == value.TypeBytes && a.typ.Numeric() {
+			how = bytesAsNumbers
+		}
+		return p.Errorf(n.Pos, "%s %s %s cannot be compared; %s", a.typ, op, b.typ, how)
 	case op != "=" && op != "!=" && !a.typ.Comparable():
 		return p.Errorf(n.Pos, "values of type %s have no order; they are compared with = and !=", a.typ)
 	}

@@ -129,6 +129,14 @@ func (p *planner) tableColumns() []string {
 	return names
 }
 
+// columnOf says how a query names the column of a qualifier, in a table of one family.
+func (p *planner) columnOf(qualifier string) string {
+	if len(p.table.Families) != 1 {
+		return ""
+	}
+	return "; a column is " + p.table.Families[0].Name + "['" + qualifier + "']"
+}
+
 // compileKeyField compiles a field of the row key.
 func compileKeyField(p *planner, n *parse.Node) (*expr, bool, error) {
 	i, t, ok := p.rowKeys.Field(n.Text)
@@ -308,7 +316,11 @@ func compileName(p *planner, n *parse.Node) (*expr, error) {
 		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the query has no FROM clause", n.Text)
 	}
 	if !ok {
-		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; table %s has _key and its column families%s%s", n.Text, p.table.Name, p.keyFieldNames(), schema.DidYouMean(n.Text, p.names()))
+		near := schema.DidYouMean(n.Text, p.names())
+		if near == "" {
+			near = p.columnOf(n.Text)
+		}
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; table %s has _key and its column families%s%s", n.Text, p.table.Name, p.keyFieldNames(), near)
 	}
 	p.plan.Cells = true
 	p.plan.Reads = append(p.plan.Reads, read.Family(f.Name))
