@@ -268,6 +268,8 @@ func TestAtATerminalDroppingAsksFirst(t *testing.T) {
 	p.waitFor("smolwc> ")
 	p.typed("truncate fleet\r")
 	p.waitFor("yes or no: ")
+	p.typed("y\r")
+	p.waitFor("yes in full, or no: ")
 	p.typed("yes\r")
 	p.waitFor("truncated table fleet")
 	p.waitFor("smolwc> ")

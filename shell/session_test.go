@@ -467,3 +467,25 @@ func TestACancelledCountSaysHowFarItGot(t *testing.T) {
 	}
 	t.Errorf("no count was cancelled half-way; the last said %q", errs.String())
 }
+
+// The keys of a query's rows stay as wide as those of a scan where its values are long.
+func TestKeysOfAQueryStayReadable(t *testing.T) {
+	db := openMemory(t)
+	if err := db.CreateTable(t.Context(), schema.Table{Name: "t", Families: []schema.Family{{Name: "c"}}}); err != nil {
+		t.Fatal(err)
+	}
+	m := write.NewMutation()
+	m.Set("c", "text", cells.String(strings.Repeat("long ", 100)))
+	if err := db.Table("t").Apply(t.Context(), "AA1054#2014-10-1#SEA#1442", m); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := shelltest.Run(t, shell.Options{DB: db, Terminal: true, Format: "table", Width: func() int { return 80 }}, "select _key, c from t;")
+	if err != nil || !strings.Contains(out, "AA1054#2014-…-1#SEA#1442  {") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for line := range strings.Lines(out) {
+		if n := shell.TextWidth(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}

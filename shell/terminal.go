@@ -203,12 +203,22 @@ func (t *terminal) confirm(question string) (bool, error) {
 		return false, err
 	}
 	fmt.Fprintln(s.opt.Err, lex.Escape(question))
-	const prompt = "yes or no: "
-	answer, _, err := t.line(context.Background(), prompt, prompt)
-	if errors.Is(err, liner.ErrPromptAborted) || errors.Is(err, io.EOF) {
-		return false, nil
+	for _, prompt := range []string{"yes or no: ", "yes in full, or no: "} {
+		answer, _, err := t.line(context.Background(), prompt, prompt)
+		if errors.Is(err, liner.ErrPromptAborted) || errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "yes":
+			return true, err
+		case "y", "ye", "ja", "ok":
+			if err == nil {
+				continue // by habit: yes is typed in full
+			}
+		}
+		return false, err
 	}
-	return strings.EqualFold(strings.TrimSpace(answer), "yes"), err
+	return false, nil
 }
 
 // lend restores the terminal's original mode for another command.

@@ -98,12 +98,21 @@ func (t *textTable) addColumn(head string) {
 	t.heads, t.right, t.widths = append(t.heads, head), append(t.right, false), append(t.widths, textWidth(head))
 }
 
+// leastShown is how narrow a column of a query may become.
+const leastShown = 8
+
 // print measures all lines and prints them below the header.
 func (t *textTable) print(lines [][]string) error {
 	for _, line := range lines {
 		t.measure(line)
 	}
-	t.fit(func(int) int { return 8 })
+	key := min(t.widths[0], leastKey, max(leastShown, t.width/3))
+	t.fit(func(column int) int {
+		if t.keyed && column == 0 {
+			return key
+		}
+		return leastShown
+	})
 	t.printHeader()
 	for _, line := range lines {
 		if err := t.printLine(line); err != nil {
