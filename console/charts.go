@@ -116,6 +116,15 @@ func ofTables(figure func(t server.HistoryTable) float64) func(server.HistorySam
 	}
 }
 
+// knownRows is how many rows are in a table; nil: nobody knows. An estimate of an empty table
+// says nothing once there are cells.
+func knownRows(t server.HistoryTable) *float64 {
+	if t.Rows != nil && *t.Rows == 0 && t.Cells > 0 {
+		return nil
+	}
+	return t.Rows
+}
+
 // rowsOf returns how many rows are in a table, NaN while nobody knows.
 func rowsOf(t server.HistoryTable) float64 {
 	if rows := knownRows(t); rows != nil {

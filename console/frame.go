@@ -73,15 +73,6 @@ func (v *visit) tablesWithFigures() []frameTable {
 	return tables
 }
 
-// knownRows is how many rows are in a table; nil: nobody knows. An estimate of an empty table
-// says nothing once there are cells.
-func knownRows(t server.HistoryTable) *float64 {
-	if t.Rows != nil && *t.Rows == 0 && t.Cells > 0 {
-		return nil
-	}
-	return t.Rows
-}
-
 // known is a number with its unit, "" if it is unknown.
 func (u unit) known(v *float64) string {
 	if v == nil {

@@ -169,3 +169,11 @@ func arrange(t schema.Table, rows []gridRow, chosen []column) *grid {
 func compareColumns(a, b column) int {
 	return cmp.Or(cmp.Compare(a.Family, b.Family), cmp.Compare(a.Qualifier, b.Qualifier))
 }
+
+// size is the size of a value that a page does not show as a whole, "" of others.
+func size(v cells.Value) string {
+	if n := float64(length(v)); n > shortValue {
+		return inBytes.known(&n)
+	}
+	return ""
+}

@@ -201,14 +201,6 @@ func length(v cells.Value) int {
 	return len(bytesOf(v))
 }
 
-// size is the size of a value that a page does not show as a whole, "" of others.
-func size(v cells.Value) string {
-	if n := float64(length(v)); n > shortValue {
-		return inBytes.known(&n)
-	}
-	return ""
-}
-
 func moment(ts cells.Timestamp) string {
 	at, err := timeOf(ts)
 	if err != nil {

@@ -106,7 +106,7 @@ func (t *textTable) print(lines [][]string) error {
 	for _, line := range lines {
 		t.measure(line)
 	}
-	key := min(t.widths[0], leastKey, max(leastShown, t.width/3))
+	key := min(t.widths[0], 24, max(leastShown, t.width/3))
 	t.fit(func(column int) int {
 		if t.keyed && column == 0 {
 			return key

@@ -187,44 +187,6 @@ func beginsScanned(head []byte) bool {
 	return len(names) == 3 && (names[0] == scannedKey || names[0] == scannedKey+base64Suffix) && names[2] == scannedCells
 }
 
-// members are the names of objects, in the order in which they were met first.
-type members struct {
-	names []string
-	index map[string]int
-}
-
-func newMembers(names []string) *members {
-	m := &members{index: map[string]int{}}
-	for i, name := range names {
-		m.names, m.index[name] = append(m.names, name), i
-	}
-	return m
-}
-
-// nestedText stands for an object or a list.
-const nestedText = "…"
-
-// row returns the values of an object, at the places of their names.
-func (m *members) row(raw string, rec *record) (row []string, bad *LineError) {
-	if bad := checkObject(raw, rec); bad != nil {
-		return nil, bad
-	}
-	row = make([]string, len(m.names))
-	eachMember(raw, func(name, value string) {
-		i, known := m.index[name]
-		if !known {
-			i = len(m.names)
-			m.index[name] = i
-			m.names, row = append(m.names, name), append(row, "")
-		}
-		f, _ := fieldOf(value)
-		if row[i] = f.text; f.state == nested {
-			row[i] = nestedText
-		}
-	})
-	return row, nil
-}
-
 // expand makes a mapping of each field that no other one uses for FAM:*.
 func (s *Spec) expand(ctx context.Context, f format) error {
 	isAll := func(m Mapping) bool { return m.All && m.Field == "" }
@@ -354,7 +316,7 @@ const mostProposed = 20
 
 // propose finds a key and columns.
 func (s *Spec) propose(ctx context.Context, b beginning, f format, table *schema.Table) (*Proposal, error) {
-	seen, err := s.survey(ctx, f, &b)
+	seen, err := s.survey(ctx, f, b.sight)
 	if err != nil {
 		return nil, err
 	}

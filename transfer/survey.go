@@ -48,18 +48,18 @@ type surveyed struct {
 
 // survey reads the records of the files, as far as the bounds allow; of a stream, those that
 // were seen.
-func (s *Spec) survey(ctx context.Context, f format, b *beginning) (*survey, error) {
-	v := &survey{na: s.NA, comma: b.Decimal == ",", json: b.json, fields: make([]surveyed, len(b.names)), seed: maphash.MakeSeed(), seen: map[uint64]int{}}
-	v.width = min(len(b.names), surveyedFields)
+func (s *Spec) survey(ctx context.Context, f format, seen sight) (*survey, error) {
+	v := &survey{na: s.NA, comma: seen.Decimal == ",", json: f.json, fields: make([]surveyed, len(seen.names)), seed: maphash.MakeSeed(), seen: map[uint64]int{}}
+	v.width = min(len(seen.names), surveyedFields)
 	if f.live || s.In != nil {
-		for _, row := range b.rows {
+		for _, row := range seen.rows {
 			v.add(row)
 		}
 		return v, ctx.Err()
 	}
 	budget := surveyedBytes
 	for _, path := range s.paths() {
-		if err := s.surveyFile(ctx, v, f.of(path, nil), path, b, &budget); err != nil {
+		if err := s.surveyFile(ctx, v, f.of(path, nil), path, seen.names, &budget); err != nil {
 			return nil, err
 		}
 	}
@@ -68,13 +68,13 @@ func (s *Spec) survey(ctx context.Context, f format, b *beginning) (*survey, err
 }
 
 // surveyFile reads one of the files. Bad lines are for the import to report.
-func (s *Spec) surveyFile(ctx context.Context, v *survey, f format, path string, b *beginning, budget *int) error {
+func (s *Spec) surveyFile(ctx context.Context, v *survey, f format, path string, names []string, budget *int) error {
 	src, err := openSource(ctx, path, nil, f, nil)
 	if err != nil {
 		return err
 	}
 	defer src.close()
-	next, err := s.rowsOf(path, src, f, b)
+	next, err := s.rowsOf(path, src, f, names)
 	if err != nil {
 		return err
 	}
@@ -101,11 +101,11 @@ func (s *Spec) surveyFile(ctx context.Context, v *survey, f format, path string,
 	return nil
 }
 
-// rowsOf returns a function that reads the texts of the next record, in the order of b.names.
-func (s *Spec) rowsOf(path string, src *source, f format, b *beginning) (next func() ([]string, error), err error) {
+// rowsOf returns a function that reads the texts of the next record, in the order of names.
+func (s *Spec) rowsOf(path string, src *source, f format, names []string) (next func() ([]string, error), err error) {
 	if f.json {
 		j, err := newJSONReader(path, src.text, &fieldNames{})
-		members := newMembers(b.names)
+		members := newMembers(names)
 		return func() ([]string, error) {
 			line, err := j.readLine()
 			if err != nil {
@@ -115,18 +115,18 @@ func (s *Spec) rowsOf(path string, src *source, f format, b *beginning) (next fu
 			if bad != nil {
 				return nil, bad
 			}
-			return row[:min(len(row), len(b.names))], nil
+			return row[:min(len(row), len(names))], nil
 		}, err
 	}
-	records, names, err := openAll(path, src, f, s.Dialect)
+	records, all, err := openAll(path, src, f, s.Dialect)
 	if err != nil {
 		return nil, err
 	}
-	places := make([]int, len(b.names)) // another file may have another order
-	for i, name := range b.names {
-		places[i] = slices.Index(names, name)
+	places := make([]int, len(names)) // another file may have another order
+	for i, name := range names {
+		places[i] = slices.Index(all, name)
 	}
-	rec, row := &record{file: path, names: names, fields: make([]field, len(names))}, make([]string, len(b.names))
+	rec, row := &record{file: path, names: all, fields: make([]field, len(all))}, make([]string, len(names))
 	return func() ([]string, error) {
 		if err := records.next(rec); err != nil {
 			return nil, err
@@ -323,3 +323,41 @@ func (v *survey) unique(fields []int) bool {
 }
 
 func (v *survey) hash(record, field int) uint64 { return v.hashes[record*v.width+field] }
+
+// members are the names of objects, in the order in which they were met first.
+type members struct {
+	names []string
+	index map[string]int
+}
+
+func newMembers(names []string) *members {
+	m := &members{index: map[string]int{}}
+	for i, name := range names {
+		m.names, m.index[name] = append(m.names, name), i
+	}
+	return m
+}
+
+// nestedText stands for an object or a list.
+const nestedText = "…"
+
+// row returns the values of an object, at the places of their names.
+func (m *members) row(raw string, rec *record) (row []string, bad *LineError) {
+	if bad := checkObject(raw, rec); bad != nil {
+		return nil, bad
+	}
+	row = make([]string, len(m.names))
+	eachMember(raw, func(name, value string) {
+		i, known := m.index[name]
+		if !known {
+			i = len(m.names)
+			m.index[name] = i
+			m.names, row = append(m.names, name), append(row, "")
+		}
+		f, _ := fieldOf(value)
+		if row[i] = f.text; f.state == nested {
+			row[i] = nestedText
+		}
+	})
+	return row, nil
+}

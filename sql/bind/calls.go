@@ -190,7 +190,7 @@ func compileSafe(p *planner, n *parse.Node, b *builtin) (*expr, error) {
 	return &made, nil
 }
 
-// functionsElsewhere are functions of other dialects, with what does the same here.
+// functionsElsewhere are functions of other dialects, and those that do the same here.
 var functionsElsewhere = map[string]string{
 	"NOW": "CURRENT_TIMESTAMP()", "GETDATE": "CURRENT_TIMESTAMP()", "SYSDATE": "CURRENT_TIMESTAMP()", "TODAY": "CURRENT_DATE()",
 	"NVL": "IFNULL(a, b)", "ISNULL": "a IS NULL", "GROUP_CONCAT": "STRING_AGG(text, ',')", "LISTAGG": "STRING_AGG(text, ',')",
