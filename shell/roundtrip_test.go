@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -105,5 +107,13 @@ func TestKeysInCSVAreTold(t *testing.T) {
 		`"""\""\\0\""""","f:""\""\\0\""""",1,i64,3` + "\n"
 	if err != nil || out != want {
 		t.Errorf("%v %s: printed\n%swant\n%s", err, errs, out, want)
+	}
+	path := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(path, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	back, errs, err := shelltest.Run(t, shell.Options{DB: db, Format: "csv"}, "create table back family f; import back from '"+path+"'; scan back")
+	if err != nil || back != want {
+		t.Errorf("imported again, %v %s: printed\n%swant\n%s", err, errs, back, want)
 	}
 }

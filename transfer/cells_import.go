@@ -3,6 +3,9 @@ package transfer
 import (
 	"encoding/base64"
 	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/schema"
@@ -13,6 +16,7 @@ type cellForm struct {
 	table   schema.Table
 	escaped bool // CSV: text contains backslashes
 	scanned bool // JSON lines of scan: a record is a row
+	listed  bool // CSV of scan: a column is a family and a qualifier, and bytes are base64
 	fields  map[string]int
 }
 
@@ -26,10 +30,13 @@ func (c *cellForm) explain(err error) error {
 
 func (c *cellForm) key(rec *record) (string, *LineError) {
 	name := rowField
-	if c.scanned {
+	if c.scanned || c.listed {
 		name = scannedKey
 	}
 	key, bad := c.text(rec, name)
+	if bad == nil && c.listed {
+		key, bad = c.word(rec, name, key)
+	}
 	if n := len(key); bad == nil && (n == 0 || n > cells.MaxRowKey) {
 		bad = rec.wrong("has a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
 	}
@@ -37,10 +44,7 @@ func (c *cellForm) key(rec *record) (string, *LineError) {
 }
 
 func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
-	if cell.Family, bad = c.plain(rec, familyField); bad != nil {
-		return cell, bad
-	}
-	if cell.Qualifier, bad = c.text(rec, qualifierField); bad != nil {
+	if cell.Family, cell.Qualifier, bad = c.column(rec); bad != nil {
 		return cell, bad
 	}
 	if n := len(cell.Qualifier); n > cells.MaxQualifier {
@@ -67,6 +71,52 @@ func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
 	}
 	cell.Value, bad = c.value(rec, typ)
 	return cell, bad
+}
+
+// column returns the family and the qualifier of a cell.
+func (c *cellForm) column(rec *record) (family, qualifier string, bad *LineError) {
+	if !c.listed {
+		if family, bad = c.plain(rec, familyField); bad == nil {
+			qualifier, bad = c.text(rec, qualifierField)
+		}
+		return family, qualifier, bad
+	}
+	text, bad := c.plain(rec, listedColumn)
+	if bad != nil {
+		return "", "", bad
+	}
+	family, word, ok := strings.Cut(text, ":")
+	if !ok {
+		return "", "", rec.fault(c.fields[listedColumn], "is %s, and no column; write family:qualifier", quote(text))
+	}
+	qualifier, bad = c.word(rec, listedColumn, word)
+	return family, qualifier, bad
+}
+
+// word undoes the quotes of a word that scan prints of unprintable text.
+func (c *cellForm) word(rec *record, name, text string) (string, *LineError) {
+	if !strings.HasPrefix(text, `"`) {
+		return text, nil
+	}
+	rest, ok := strings.CutSuffix(text[1:], `"`)
+	var b []byte
+	for ok && rest != "" {
+		if after, is := strings.CutPrefix(rest, `\0`); is {
+			b, rest = append(b, 0), after
+			continue
+		}
+		r, wide, after, err := strconv.UnquoteChar(rest, '"')
+		switch ok, rest = err == nil, after; {
+		case wide:
+			b = utf8.AppendRune(b, r)
+		default:
+			b = append(b, byte(r))
+		}
+	}
+	if !ok {
+		return "", rec.fault(c.fields[name], "has quotes or a backslash that nothing was written with")
+	}
+	return string(b), nil
 }
 
 func (c *cellForm) check(rec *record, cell *cells.Cell, typ cells.Type) *LineError {
@@ -137,6 +187,13 @@ func (c *cellForm) value(rec *record, typ cells.Type) (cells.Value, *LineError) 
 	if bad != nil {
 		return cells.Value{}, bad
 	}
+	if c.listed && typ == cells.TypeBytes {
+		raw, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return cells.Value{}, rec.fault(c.fields[name], "is not base64")
+		}
+		return cells.Bytes(raw), nil
+	}
 	v, problem := convert(text, typ)
 	if problem != "" {
 		return v, rec.fault(c.fields[name], "%s", problem)
@@ -149,3 +206,8 @@ const (
 	scannedKey   = "key"
 	scannedCells = "cells"
 )
+
+// The fields of the cells that scan prints in CSV and TSV.
+const listedColumn = "column"
+
+var listedFields = []string{scannedKey, listedColumn, timestampField, typeField, valueField}

@@ -269,6 +269,12 @@ func (s *Spec) findForm(ctx context.Context, f format, table *schema.Table) erro
 	case b.scan:
 		s.scanned = true
 		return nil
+	case slices.Equal(b.names, listedFields):
+		if table != nil && table.KeyFormat == schema.TupleKeys {
+			return specErrorf("", "%s: keys of tuples cannot be read from it; scan … as jsonl and export write files that come back", s.paths()[0])
+		}
+		s.listed = true
+		return nil
 	case len(b.names) == 0 && table == nil && !f.live && s.In == nil:
 		if b.wrong != nil {
 			return b.wrong

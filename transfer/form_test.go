@@ -310,6 +310,35 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
+// Cells as scan prints them in CSV and TSV come back, and make no columns of that name.
+func TestCellsThatScanPrintsComeBack(t *testing.T) {
+	for name, text := range map[string]string{
+		"f.csv": "key,column,timestamp,type,value\nk,c:a,5,i64,9007199254740993\nk,c:a,4,string,\"old, \"\"and\nolder\"\n\"\"\"\\0\"\"\",\"c:\"\"\\u00e9\\x01\"\"\",6,bytes,AP8=\n",
+		"f.tsv": "key\tcolumn\ttimestamp\ttype\tvalue\nk\tc:a\t5\ti64\t9007199254740993\nk\tc:a\t4\tstring\told, \"and\\nolder\n\"\\\\0\"\tc:\"\\\\u00e9\\\\x01\"\t6\tbytes\tAP8=\n",
+	} {
+		db := formDB(t)
+		res, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: fileOf(t, name, text)})
+		if err != nil || res.Rows != 2 || res.Cells != 3 {
+			t.Errorf("%s: %+v, %v", name, res, err)
+			continue
+		}
+		if got := value(t, db, "t", "k", "c", "a") + value(t, db, "t", "\x00", "c", "é\x01"); got != `9007199254740993"\x00\xff"` {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	db := formDB(t)
+	for line, want := range map[string]string{
+		"k,a,5,i64,1":          "write family:qualifier",
+		`k,"c:""\q""",5,i64,1`: "nothing was written with",
+		"k,c:a,5,bytes,%":      "is not base64",
+		"k,x:a,5,i64,1":        `is for family "x"`,
+	} {
+		if _, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: fileOf(t, "f.csv", "key,column,timestamp,type,value\n"+line+"\n")}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", line, err, want)
+		}
+	}
+}
+
 func TestRowsThatScanPrintsComeBack(t *testing.T) {
 	db := formDB(t)
 	text := `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"9007199254740993","ts":5},{"c":"c:a","t":"string","v":"old","ts":4},{"c":"d:","t":"bytes","v_b64":"AP8=","ts":6},{"c":"c:n","t":"f64","v":"-Infinity","ts":7}]}

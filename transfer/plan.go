@@ -327,6 +327,9 @@ func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
 	}
 	const required, optional = "key", ""
 	switch {
+	case spec.listed:
+		p.cells.listed, p.cells.escaped = true, false
+		need(required, listedFields...)
 	case spec.scanned:
 		p.cells.scanned = true
 		need(optional, scannedKey, scannedKey+base64Suffix, scannedCells)

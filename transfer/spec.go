@@ -79,6 +79,7 @@ type Spec struct {
 	files   []string // that Path stands for; none: itself
 	all     []string // the fields of the first file, if columns are made of all of them
 	scanned bool     // the file contains rows as scan prints them in JSON lines
+	listed  bool     // or cells as scan prints them in CSV and TSV
 }
 
 // DefaultBatch is the maximum number of rows in one write by default.
