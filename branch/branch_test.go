@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -458,5 +460,90 @@ func TestExpiredCellsAreNoChanges(t *testing.T) {
 	report, err := Diff(ctx, b, func(d Difference) error { return fmt.Errorf("it is a difference: %v", d) })
 	if err != nil || report.Rows != 0 {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// A branch is merged while others write it and the database: no write is lost, and the last
+// merge has all of them.
+func TestMergesBesideWriters(t *testing.T) {
+	db, d := made(t)
+	ctx := t.Context()
+	b, err := d.Create(ctx, "b", db.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	branch := open(t, b.Dir)
+	defer branch.Close()
+	merge := func(want int64) {
+		t.Helper()
+		if b, err = d.Get("b"); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := Merge(ctx, db, b, MergeOptions{Checkpoint: branch.Checkpoint}); err != nil || want >= 0 && r.Cells != want {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	const writes = 200
+	var writers sync.WaitGroup
+	var left atomic.Int32
+	for name, db := range map[string]*query.DB{"ours": db, "theirs": branch} {
+		left.Add(1)
+		writers.Go(func() {
+			defer left.Add(-1)
+			for i := range writes {
+				m := write.NewMutation()
+				m.SetAt("last", name, cells.Timestamp(i), cells.I64(int64(i)))
+				if err := db.Table("t").Apply(context.Background(), fmt.Sprint("row", i%3), m); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for left.Load() > 0 && !t.Failed() {
+		merge(-1)
+	}
+	writers.Wait()
+	merge(-1)
+	merge(0)
+	got := contentOf(t, db)
+	for i := writes - 3; i < writes; i++ {
+		for _, name := range []string{"ours", "theirs"} {
+			if at := [3]string{fmt.Sprint("row", i%3), "last", name}; got[at][cells.Timestamp(i)] != fmt.Sprint(i) {
+				t.Errorf("%v has %v, want %d", at, got[at], i)
+			}
+		}
+	}
+}
+
+// A column that is written in the database after the conflicts were counted is a conflict too:
+// it is not overwritten.
+func TestAConflictDuringAMerge(t *testing.T) {
+	db, d := made(t)
+	ctx := t.Context()
+	b, err := d.Create(ctx, "b", db.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(db *query.DB, value string) {
+		t.Helper()
+		m := write.NewMutation()
+		m.SetAt("all", "", 1, cells.String(value))
+		if err := db.Table("t").Apply(ctx, "k", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	branch := open(t, b.Dir)
+	set(branch, "theirs")
+	if err := errors.Join(branch.CreateTable(ctx, schema.Table{Name: "new"}), branch.Close()); err != nil {
+		t.Fatal(err)
+	}
+	beforeWrite = func() { set(db, "ours") }
+	defer func() { beforeWrite = func() {} }()
+	report, err := Merge(ctx, db, b, MergeOptions{})
+	if !errors.Is(err, ErrConflicts) || query.KindOf(err) != query.KindConflict || report.Commits != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if got := contentOf(t, db)[[3]string{"k", "all", ""}][1]; got != "ours" {
+		t.Errorf("the database has %q", got)
 	}
 }

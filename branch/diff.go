@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/schema"
@@ -41,7 +42,7 @@ func Diff(ctx context.Context, b Branch, fn func(Difference) error) (DiffReport,
 	if fn == nil {
 		return report, fail("diff branch", errorf(query.KindInvalidArgument, "fn is missing"))
 	}
-	base, theirs, err := b.open(true)
+	base, theirs, err := b.open(b.Dir)
 	if err != nil {
 		return report, fail("diff branch", err)
 	}
@@ -57,7 +58,7 @@ func Diff(ctx context.Context, b Branch, fn func(Difference) error) (DiffReport,
 	slices.Sort(names)
 	for _, table := range slices.Compact(names) {
 		row, some := "", false
-		err := base.Plumbing().Diverge(ctx, table, []plumbing.DB{theirs.Plumbing()}, func(c *plumbing.Column) error {
+		err := base.Plumbing().Diverge(ctx, table, []plumbing.DB{theirs.Plumbing()}, []cf.Range{{}}, func(c *plumbing.Column) error {
 			if !some || row != c.Row {
 				row, some = c.Row, true
 				report.Rows++
@@ -84,16 +85,16 @@ func Diff(ctx context.Context, b Branch, fn func(Difference) error) (DiffReport,
 	return report, nil
 }
 
-// open opens the base for reading, and the branch.
-func (b Branch) open(readOnly bool) (base, theirs *query.DB, err error) {
-	if theirs, err = query.Open(b.Dir, query.Options{ReadOnly: readOnly, MustExist: true, GCInterval: -1, Memory: memory}); err != nil {
+// open opens the base and the branch for reading. The branch, or a copy of it, is in dir.
+func (b Branch) open(dir string) (base, theirs *query.DB, err error) {
+	if theirs, err = query.OpenReadOnly(dir, query.Options{Memory: memory}); err != nil {
 		return nil, nil, err
 	}
 	if base, err = query.OpenReadOnly(b.Base, query.Options{Memory: memory}); err != nil {
 		return nil, nil, errors.Join(err, theirs.Close())
 	}
 	if got := theirs.UUID().String(); got != b.ID {
-		err := errorf(query.KindFailedPrecondition, "%s has the database %s, and the branch %q is %s", b.Dir, got, b.Name, b.ID)
+		err := errorf(query.KindFailedPrecondition, "%s has the database %s, and the branch %q is %s", dir, got, b.Name, b.ID)
 		return nil, nil, errors.Join(err, theirs.Close(), base.Close())
 	}
 	return base, theirs, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
@@ -34,6 +35,9 @@ type MergeOptions struct {
 	Winner Winner
 	// DryRun finds conflicts and counts changes, and writes nothing.
 	DryRun bool
+	// Checkpoint copies the branch to a directory that does not exist, where this process has
+	// it open. Nil opens it, and then nobody else may have it open, unless DryRun is set.
+	Checkpoint func(ctx context.Context, dir string) error
 }
 
 // A Conflict is a column that was changed in the database and in the branch since the base,
@@ -67,8 +71,13 @@ var ErrConflicts = errors.New("the database and the branch have changed the same
 // a larger merge. Only tests change it.
 var commitBytes = 16 << 20
 
+// beforeWrite is called when the conflicts are counted. Only tests change it.
+var beforeWrite = func() {}
+
 // Merge makes the changes of a branch since its base in the database that it was made of,
-// which is open for writing; nothing else may write it or the branch meanwhile.
+// which is open for writing. Others may write the database and the branch meanwhile: the state
+// that the branch has at the beginning is merged. Only one Merge of a branch runs at
+// a time.
 //
 // It compares column by column, all versions with timestamps and types. A column that only the
 // branch has changed gets the branch's cells, and loses those that the branch has deleted. A
@@ -80,10 +89,12 @@ var commitBytes = 16 << 20
 // Tables and families that are new in the branch are created first. All other differences of
 // the schema are an error of kind [query.KindFailedPrecondition], and nothing was written.
 //
-// Changes of up to 16 MiB are one commit. A larger merge consists of several ones, each of
-// whole rows: if it is interrupted, a part is merged, and the same Merge makes the rest.
+// Changes of up to 16 MiB are one commit, a transaction. A larger merge consists of several
+// ones, each of whole rows: if it is interrupted, a part is merged, and the same Merge makes
+// the rest. A conflict that somebody writes meanwhile ends it too.
 //
-// Afterwards the branch's present state is its base: the next merge makes only later changes.
+// Afterwards the branch's state at the beginning is its base: the next merge makes only later
+// changes.
 func Merge(ctx context.Context, ours *query.DB, b Branch, o MergeOptions) (MergeReport, error) {
 	m := &merging{ours: ours, b: b, o: o}
 	err := m.run(ctx)
@@ -97,13 +108,10 @@ type merging struct {
 	report             MergeReport
 
 	families map[string]schema.Aggregate // of the current table
-	batch    *write.Batch
-	size     int // of the batch
-	row      *write.Mutation
 	table    string
-	key      string
-	writes   bool // the second time: batches are committed
-	large    bool // the first time: the changes are more than one batch
+	counts   bool // conflicts and changes, the first time
+	batch    []write.Entry
+	size     int // of the batch
 }
 
 func (m *merging) run(ctx context.Context) (err error) {
@@ -113,14 +121,20 @@ func (m *merging) run(ctx context.Context) (err error) {
 	if id := m.ours.UUID().String(); id != m.b.Origin {
 		return errorf(query.KindFailedPrecondition, "branch %q is of the database %s, and this one is %s", m.b.Name, m.b.Origin, id)
 	}
-	if m.base, m.theirs, err = m.b.open(m.o.DryRun); err != nil {
+	next, err := m.fix(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.theirs.Close(), m.base.Close()) }()
+	defer func() {
+		err = errors.Join(err, m.theirs.Close(), m.base.Close())
+		if sweepErr := m.sweep(); err == nil { // the base before, or the new one that is not in force
+			err = sweepErr
+		}
+	}()
 	if err := m.plan(); err != nil {
 		return err
 	}
-	if err := m.cells(ctx); err != nil {
+	if err := m.count(ctx); err != nil {
 		return err
 	}
 	switch {
@@ -129,10 +143,53 @@ func (m *merging) run(ctx context.Context) (err error) {
 	case m.o.DryRun:
 		return nil
 	}
+	beforeWrite()
 	if err := m.write(ctx); err != nil {
 		return err
 	}
-	return m.advance(ctx)
+	if err := next.write(filepath.Dir(m.b.Base)); err != nil {
+		return err
+	}
+	m.b = next
+	return nil
+}
+
+// fix opens the base, and the branch in a state that nobody writes: that of the base of next.
+func (m *merging) fix(ctx context.Context) (next Branch, err error) {
+	next = m.b
+	if m.o.DryRun && m.o.Checkpoint == nil {
+		m.base, m.theirs, err = m.b.open(m.b.Dir)
+		return next, err
+	}
+	if err := m.sweep(); err != nil { // of a merge that was interrupted
+		return next, err
+	}
+	number, err := strconv.ParseInt(strings.TrimPrefix(filepath.Base(m.b.Base), basePrefix), 10, 64)
+	if err != nil {
+		return next, err
+	}
+	next.Base = filepath.Join(filepath.Dir(m.b.Base), basePrefix+strconv.FormatInt(number+1, 10))
+	if m.o.Checkpoint != nil {
+		err = m.o.Checkpoint(ctx, next.Base)
+	} else {
+		err = m.b.checkpoint(ctx, next.Base)
+	}
+	if err == nil {
+		m.base, m.theirs, err = m.b.open(next.Base)
+	}
+	if err != nil {
+		err = errors.Join(err, m.sweep())
+	}
+	return next, err
+}
+
+// checkpoint copies a branch that nobody has open.
+func (b Branch) checkpoint(ctx context.Context, dir string) error {
+	db, err := query.Open(b.Dir, query.Options{MustExist: true, GCInterval: -1, Memory: memory})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Checkpoint(ctx, dir), db.Close())
 }
 
 // plan finds the tables and families to create, and refuses other differences.
@@ -162,22 +219,45 @@ func (m *merging) plan() error {
 	return nil
 }
 
-// cells goes through all tables of the branch. The first time it gathers a batch, and finds
-// out whether all changes are in it; the second time it commits batches.
-func (m *merging) cells(ctx context.Context) error {
-	m.batch, m.size = write.NewBatch(), 0
+// count counts conflicts and changes.
+func (m *merging) count(ctx context.Context) error {
+	m.counts = true
+	defer func() { m.counts = false }()
 	for _, t := range m.theirs.Schema().Tables {
-		m.table, m.row, m.families = t.Name, nil, map[string]schema.Aggregate{}
-		for _, f := range t.Families {
-			m.families[f.Name] = f.Aggregate
-		}
-		others := []plumbing.DB{m.base.Plumbing(), m.theirs.Plumbing()}
-		err := m.ours.Plumbing().Diverge(ctx, t.Name, others, func(c *plumbing.Column) error { return m.column(ctx, c) })
-		if err != nil {
+		m.begin(t)
+		if _, err := m.gather(ctx, m.ours.Plumbing(), ""); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// begin begins with a table.
+func (m *merging) begin(t schema.Table) {
+	m.table, m.families = t.Name, map[string]schema.Aggregate{}
+	for _, f := range t.Families {
+		m.families[f.Name] = f.Aggregate
+	}
+}
+
+// errFull ends a comparison where the batch is full.
+var errFull = errors.New("the batch is full")
+
+// gather gathers the changes of the rows of a table from one on, until the batch is full.
+// Then rest is the first row that is not in it.
+func (m *merging) gather(ctx context.Context, ours plumbing.Diverging, from string) (rest string, err error) {
+	others := []plumbing.DB{m.base.Plumbing(), m.theirs.Plumbing()}
+	err = ours.Diverge(ctx, m.table, others, []cf.Range{{Start: from}}, func(c *plumbing.Column) error {
+		if err := m.column(c); err != errFull {
+			return err
+		}
+		rest = c.Row
+		return errFull
+	})
+	if err == errFull {
+		return rest, nil
+	}
+	return "", err
 }
 
 // The databases of a column's versions.
@@ -187,7 +267,7 @@ const (
 	inTheirs
 )
 
-func (m *merging) column(ctx context.Context, c *plumbing.Column) error {
+func (m *merging) column(c *plumbing.Column) error {
 	differ := func(a, b int) bool {
 		return slices.ContainsFunc(c.Versions, func(v plumbing.Version) bool { return !v.In[a].Equal(v.In[b]) })
 	}
@@ -195,27 +275,28 @@ func (m *merging) column(ctx context.Context, c *plumbing.Column) error {
 		return nil
 	}
 	if differ(inBase, inOurs) {
-		if !m.writes {
+		if m.counts {
 			m.conflict(c)
+		} else if m.o.Winner == NoWinner {
+			return kinded{query.KindConflict, fmt.Errorf("%w: table %s, row %.80q, column %s:%.80q was written during the merge, which made %d commits", ErrConflicts, m.table, c.Row, c.Family, c.Qualifier, m.report.Commits)}
 		}
 		if m.o.Winner != Theirs {
 			return nil
 		}
 	}
-	if m.row == nil || m.key != c.Row {
-		if err := m.next(ctx, c.Row); err != nil {
-			return err
-		}
+	row, err := m.row(c.Row)
+	if err != nil {
+		return err
 	}
 	aggregate := m.families[c.Family]
 	for _, v := range c.Versions {
 		if v.In[inOurs].Equal(v.In[inTheirs]) {
 			continue
 		}
-		if !m.writes {
+		if m.counts {
 			m.report.Cells++
 		}
-		if err := change(m.row, aggregate, c, v); err != nil {
+		if err := change(row, aggregate, c, v); err != nil {
 			return err
 		}
 		m.size += 64 + len(c.Family) + len(c.Qualifier) + v.In[inTheirs].State.Len()
@@ -231,24 +312,20 @@ func (m *merging) conflict(c *plumbing.Column) {
 	m.report.First = append(m.report.First, Conflict{m.table, c.Row, c.Family, c.Qualifier, c.Newest[inBase].Value, c.Newest[inOurs].Value, c.Newest[inTheirs].Value})
 }
 
-// next begins the changes of a row.
-func (m *merging) next(ctx context.Context, row string) error {
-	if m.size >= commitBytes {
-		m.large = true
-		if m.writes {
-			if err := m.commit(ctx); err != nil {
-				return err
-			}
-		}
-		m.batch, m.size = write.NewBatch(), 0
+// row is the mutation of a row.
+func (m *merging) row(row string) (*write.Mutation, error) {
+	if n := len(m.batch); n > 0 && m.batch[n-1].Table == m.table && m.batch[n-1].Key == row {
+		return m.batch[n-1].Mutation, nil
 	}
-	if !m.writes {
+	if m.counts {
 		m.report.Rows++
+		m.batch = m.batch[:0]
+	} else if m.size >= commitBytes {
+		return nil, errFull
 	}
-	m.key, m.row = row, write.NewMutation()
-	m.size += 64 + len(row)
-	m.batch.Add(m.table, row, m.row)
-	return nil
+	e := write.Entry{Table: m.table, Key: row, Mutation: write.NewMutation()}
+	m.batch, m.size = append(m.batch, e), m.size+64+len(row)
+	return e.Mutation, nil
 }
 
 // change makes one cell as it is in the branch. Versions come the newest first, so a delete
@@ -272,54 +349,51 @@ func change(to *write.Mutation, aggregate schema.Aggregate, c *plumbing.Column, 
 	return nil
 }
 
-func (m *merging) commit(ctx context.Context) error {
-	if m.batch.Len() == 0 {
-		return nil
-	}
-	m.report.Commits++
-	return m.ours.Apply(ctx, m.batch)
-}
-
-// write makes the changes.
+// write makes the changes, in transactions that compare again.
 func (m *merging) write(ctx context.Context) error {
 	if !m.report.Schema.Empty() {
 		if err := m.ours.ApplyPlan(ctx, m.report.Schema); err != nil {
 			return err
 		}
 	}
-	if m.large {
-		m.writes = true
-		if err := m.cells(ctx); err != nil {
+	tables, row := m.theirs.Schema().Tables, ""
+	for len(tables) > 0 {
+		var left []schema.Table
+		var rest string
+		err := m.ours.Update(ctx, func(tx *query.Tx) (err error) {
+			m.batch, m.size = nil, 0
+			left, rest = tables, row
+			for len(left) > 0 {
+				m.begin(left[0])
+				if rest, err = m.gather(ctx, tx.Plumbing(), rest); err != nil {
+					return err
+				}
+				if rest != "" {
+					break
+				}
+				left = left[1:]
+			}
+			for _, e := range m.batch {
+				if err := tx.Apply(ctx, e.Table, e.Key, e.Mutation); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
+		if len(m.batch) > 0 {
+			m.report.Commits++
+		}
+		tables, row = left, rest
 	}
-	return m.commit(ctx)
-}
-
-// advance makes the branch's present state its base.
-func (m *merging) advance(ctx context.Context) error {
-	dir := filepath.Dir(m.b.Base)
-	number, err := strconv.ParseInt(strings.TrimPrefix(filepath.Base(m.b.Base), basePrefix), 10, 64)
-	if err != nil {
-		return err
-	}
-	if err := m.sweep(dir); err != nil { // of a merge that was interrupted
-		return err
-	}
-	next := m.b
-	next.Base = filepath.Join(dir, basePrefix+strconv.FormatInt(number+1, 10))
-	if err := m.theirs.Checkpoint(ctx, next.Base); err != nil {
-		return err
-	}
-	if err := next.write(dir); err != nil {
-		return err
-	}
-	m.b = next
-	return m.sweep(dir)
+	return nil
 }
 
 // sweep removes the bases that are no longer in force, and those that never were.
-func (m *merging) sweep(dir string) error {
+func (m *merging) sweep() error {
+	dir := filepath.Dir(m.b.Base)
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if name := e.Name(); strings.HasPrefix(name, basePrefix) && name != filepath.Base(m.b.Base) {

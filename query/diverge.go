@@ -1,9 +1,11 @@
 package query
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/twin"
@@ -11,22 +13,51 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-func (db plumbed) Diverge(ctx context.Context, table string, others []plumbing.DB, fn func(*plumbing.Column) error) error {
+func (db plumbed) Diverge(ctx context.Context, table string, others []plumbing.DB, rows []cf.Range, fn func(*plumbing.Column) error) error {
+	const op = "compare"
+	if err := db.ready(ctx); err != nil {
+		return fail(op, table, "", err)
+	}
+	snap, c, err := db.state.Moment(ctx)
+	if err != nil {
+		return fail(op, table, "", err)
+	}
+	defer snap.Close()
+	return db.diverge(ctx, twin.Side{Snapshot: snap, Table: c.Tables[table]}, table, others, rows, fn)
+}
+
+// Plumbing compares tables as the transaction sees them. It depends on the rows that are
+// passed on, and nothing may be written before the comparison ends.
+func (tx *Tx) Plumbing() plumbing.Diverging { return txPlumbed{tx} }
+
+type txPlumbed struct{ tx *Tx }
+
+func (t txPlumbed) Diverge(ctx context.Context, table string, others []plumbing.DB, rows []cf.Range, fn func(*plumbing.Column) error) error {
+	const op = "compare"
+	tx := t.tx
+	if err := cmp.Or(tx.ready(ctx), tx.flush(ctx)); err != nil {
+		return tx.fail(op, table, "", err)
+	}
+	tx.tables[table] = true
+	side := twin.Side{Snapshot: tx.txn, Table: tx.catalog.Tables[table]}
+	return plumbed{tx.db}.diverge(ctx, side, table, others, rows, func(c *plumbing.Column) error {
+		tx.txn.Read(table, cf.Single(c.Row))
+		return fn(c)
+	})
+}
+
+// diverge compares a table of the database, as it is in a snapshot.
+func (db plumbed) diverge(ctx context.Context, own twin.Side, table string, others []plumbing.DB, rows []cf.Range, fn func(*plumbing.Column) error) error {
 	const op = "compare"
 	if err := fault.Given("fn", fn != nil); err != nil {
 		return fail(op, table, "", err)
 	}
-	all := []plumbed{db}
+	sides, now := []twin.Side{own}, db.state.Clock.Now()
 	for _, o := range others {
 		p, ok := o.(plumbed)
 		if !ok {
 			return fail(op, table, "", fault.Given("the other database", false))
 		}
-		all = append(all, p)
-	}
-	var sides []twin.Side
-	var now cells.Timestamp
-	for _, p := range all {
 		if err := p.ready(ctx); err != nil {
 			return fail(op, table, "", err)
 		}
@@ -39,7 +70,7 @@ func (db plumbed) Diverge(ctx context.Context, table string, others []plumbing.D
 		now = max(now, p.state.Clock.Now())
 	}
 	var failed error
-	err := twin.Diverge(ctx, sides, now, func(c *twin.Column) error {
+	err := twin.Diverge(ctx, sides, rows, now, func(c *twin.Column) error {
 		column, err := columnOf(sides, c)
 		if err != nil {
 			return err

@@ -146,7 +146,7 @@ var rooms = map[string]room{
 
 	"transfer/statement": {imports: []string{"cells", "internal/humanize", "ql", "ql/exec", "ql/lex", "transfer"}},
 
-	"branch": {imports: []string{"cells", "internal/claim", "internal/osfile", "query", "query/plumbing", "query/write", "schema", xsync}},
+	"branch": {imports: []string{"cells", "cf", "internal/claim", "internal/osfile", "query", "query/plumbing", "query/write", "schema", xsync}},
 
 	// The only package that uses object stores.
 	"archive":         {imports: []string{"query", "query/plumbing", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},

@@ -39,10 +39,13 @@ type Version struct {
 // together. Only tests change it.
 var MostDiverged = 64 << 20
 
-// Diverge calls different for each column that is not the same on all sides, in the order of
-// rows, families and qualifiers. It leaves out the cells that the rule of any side drops
+// Diverge calls different for each column of rows in ranges that is not the same on all
+// sides, in the order of rows, families and qualifiers. The ranges are sorted and disjoint. It leaves out the cells that the rule of any side drops
 // sooner or later, at one moment for all. A family that a side lacks is empty there.
-func Diverge(ctx context.Context, sides []Side, now cells.Timestamp, different func(*Column) error) error {
+func Diverge(ctx context.Context, sides []Side, rows []cf.Range, now cells.Timestamp, different func(*Column) error) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	var all []*diverging
 	defer func() {
 		for _, d := range all {
@@ -52,7 +55,7 @@ func Diverge(ctx context.Context, sides []Side, now cells.Timestamp, different f
 	for _, name := range familiesOf(sides) {
 		d := &diverging{name: name}
 		all = append(all, d)
-		if err := d.start(ctx, sides, now); err != nil {
+		if err := d.start(ctx, sides, rows, now); err != nil {
 			return err
 		}
 	}
@@ -97,7 +100,7 @@ type diverging struct {
 	opened []*tally.Walk
 }
 
-func (d *diverging) start(ctx context.Context, sides []Side, now cells.Timestamp) error {
+func (d *diverging) start(ctx context.Context, sides []Side, rows []cf.Range, now cells.Timestamp) error {
 	families := make([]*catalog.Family, len(sides))
 	var filter cf.Filter
 	for i, s := range sides {
@@ -119,7 +122,7 @@ func (d *diverging) start(ctx context.Context, sides []Side, now cells.Timestamp
 		w := &tally.Walk{Over: true}
 		if f != nil {
 			var err error
-			if w, err = tally.Start(ctx, sides[i].Snapshot, cf.Scan{Family: f.Store, Rows: []cf.Range{{}}, Filter: filter}); err != nil {
+			if w, err = tally.Start(ctx, sides[i].Snapshot, cf.Scan{Family: f.Store, Rows: rows, Filter: filter}); err != nil {
 				return err
 			}
 			d.opened = append(d.opened, w)
