@@ -10,11 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/branch"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/shell"
 )
 
 func (c *command) branchCommand() *cobra.Command {
@@ -62,6 +66,7 @@ func (c *command) branchWriter(ctx context.Context, instead string) (*query.DB, 
 
 func (c *command) branchCreateCommand() *cobra.Command {
 	var remote remoteFlags
+	var past branchPast
 	cmd := &cobra.Command{
 		Use:   "create B",
 		Short: "Make a branch of the database",
@@ -70,46 +75,68 @@ it takes no space until the branch, or the database, rewrites its files. The bra
 an identity of its own: backups and standbys do not take it for the database.
 
 While smolwc serve on this machine has the database open, --addr lets the server make the
-copy. Its --backup-to must allow the directory of the branches.`,
-		Example: "  smolwc branch create b\n  smolwc --db data branch create b --addr localhost:8086",
+copy. Its --backup-to must allow the directory of the branches.
+
+With --at the branch is as the database was at a moment, which is restored from where smolwc
+serve --continuous has sent the log, as by smolwc restore --at; another process may have the
+database open. It shares no files with the database.`,
+		Example: "  smolwc branch create before --at 2024-01-25T10:30:59Z\n  smolwc branch create b\n  smolwc --db data branch create b --addr localhost:8086",
 		Args:    oneArg("B"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			return c.branchCreate(ctx, args[0], &remote)
+			return c.branchCreate(ctx, args[0], &remote, past)
 		},
 	}
 	remote.add(cmd)
+	cmd.Flags().StringVar(&past.at, "at", "", "make it of the moment `T`: a time, an age such as 5m, or a position of the log")
+	cmd.Flags().StringVar(&past.from, "from", "", "with --at: restore from `TARGET` (default where the database was backed up to last)")
 	return cmd
 }
 
-func (c *command) branchCreate(ctx context.Context, name string, remote *remoteFlags) (err error) {
-	here := *c
-	here.db = "" // --db names the place of the branches too
-	if err := remote.check(&here); err != nil {
-		return fail(exitUsage, err)
+// branchPast is the moment of a branch; a zero one is now.
+type branchPast struct{ at, from string }
+
+func (c *command) branchCreate(ctx context.Context, name string, remote *remoteFlags, past branchPast) (err error) {
+	switch {
+	case past.at == "" && past.from != "":
+		return fail(exitUsage, errors.New("--from goes with --at"))
+	case past.at != "" && remote.addr != "":
+		return fail(exitUsage, errors.New("--at needs no server: it restores from the archive, and the database may be open; leave out --addr"))
 	}
-	if err := branch.CheckName(name); err != nil {
-		return fail(exitUsage, err)
+	server, err := c.branchServer(ctx, name, remote)
+	if err != nil {
+		return err
+	}
+	if server != nil {
+		defer func() { _ = server.Close() }() // no call is running
 	}
 	d, err := c.branches(ctx)
 	if err != nil {
 		return err
 	}
 	var checkpoint func(context.Context, string) error
-	if remote.addr == "" {
-		db, err := c.branchWriter(ctx, "if smolwc serve has it open, --addr HOST:PORT lets it make the copy")
-		if err != nil {
+	if past.at != "" {
+		db, m, a, e := c.branchMoment(ctx, past)
+		if e != nil {
+			return e
+		}
+		defer closing(db, &err)
+		checkpoint = func(ctx context.Context, dir string) error {
+			res, err := moments.Restore(ctx, a, m, dir, moments.RestoreOptions{})
+			if err == nil && res.Database != db.UUID().String() {
+				err = fmt.Errorf("%s has the log of the database %s, and this one is %s", a.Target(), res.Database, db.UUID())
+			}
 			return err
+		}
+	} else if server == nil {
+		db, e := c.branchWriter(ctx, "if smolwc serve has it open, --addr HOST:PORT lets it make the copy")
+		if e != nil {
+			return e
 		}
 		defer closing(db, &err)
 		checkpoint = db.Checkpoint
 	} else {
-		server, err := remote.connect(ctx, c)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = server.Close() }() // no call is running
 		checkpoint = server.Checkpoint
 	}
 	b, err := d.Create(ctx, name, checkpoint)
@@ -118,6 +145,28 @@ func (c *command) branchCreate(ctx context.Context, name string, remote *remoteF
 	}
 	c.say("branch %s is the database in %s", b.Name, b.Dir)
 	return nil
+}
+
+// branchMoment opens the database for reading, and the archive, for the branch of a past moment.
+func (c *command) branchMoment(ctx context.Context, past branchPast) (db *query.DB, m moments.Moment, a *archive.Archive, err error) {
+	if m, err = shell.ParseMoment(past.at); err != nil {
+		return nil, m, nil, fail(exitUsage, fmt.Errorf("--at: %w", err))
+	}
+	cfg, err := c.load(ctx)
+	if err != nil {
+		return nil, m, nil, err
+	}
+	if db, err = c.open(ctx, cfg, query.Options{ReadOnly: true}); err != nil {
+		return nil, m, nil, err
+	}
+	from, err := archive.Local{DB: db}.Target(ctx, past.from)
+	if err == nil {
+		a, err = archive.Open(ctx, from)
+	}
+	if err != nil {
+		return nil, m, nil, fail(exitFailed, errors.Join(err, db.Close()))
+	}
+	return db, m, a, nil
 }
 
 func (c *command) branchListCommand() *cobra.Command {
@@ -162,26 +211,61 @@ func (c *command) printBranch(b branch.Branch, format string) {
 }
 
 func (c *command) branchDropCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "drop B",
-		Short:   "Remove a branch and its files",
-		Long:    "drop removes branch B. No process may have it open, and its own branches must be\ndropped before.",
-		Example: "  smolwc branch drop b",
+	var remote remoteFlags
+	cmd := &cobra.Command{
+		Use:   "drop B",
+		Short: "Remove a branch and its files",
+		Long: `drop removes branch B. No process may have it open, and its own branches must be
+dropped before. With --addr, smolwc serve --branches drops it, and cancels the calls about it.`,
+		Example: "  smolwc branch drop b\n  smolwc branch drop b --addr localhost:8086",
 		Args:    oneArg("B"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			d, err := c.branches(ctx)
-			if err != nil {
-				return err
-			}
-			if err := d.Drop(ctx, args[0]); err != nil {
-				return fail(exitFailed, err)
-			}
-			c.say("dropped branch %s", args[0])
-			return nil
+			return c.branchDrop(ctx, args[0], &remote)
 		},
 	}
+	remote.add(cmd)
+	return cmd
+}
+
+func (c *command) branchDrop(ctx context.Context, name string, remote *remoteFlags) error {
+	server, err := c.branchServer(ctx, name, remote)
+	if err != nil {
+		return err
+	}
+	if server != nil {
+		err = errors.Join(server.DropBranch(ctx, name), server.Close())
+	} else {
+		var d branch.Dir
+		if d, err = c.branches(ctx); err != nil {
+			return err
+		}
+		if err = d.Drop(ctx, name); query.KindOf(err) == query.KindBusy {
+			err = fmt.Errorf("%w; if smolwc serve --branches has it open, --addr HOST:PORT lets it drop it", err)
+		}
+	}
+	if err != nil {
+		return fail(exitFailed, err)
+	}
+	c.say("dropped branch %s", name)
+	return nil
+}
+
+// branchServer connects to the server that works on a branch; nil without --addr.
+func (c *command) branchServer(ctx context.Context, name string, remote *remoteFlags) (*client.Client, error) {
+	here := *c
+	here.db = "" // --db names the place of the branches too
+	if err := remote.check(&here); err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	if err := branch.CheckName(name); err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	if remote.addr == "" {
+		return nil, nil
+	}
+	return remote.connect(ctx, c)
 }
 
 // A branchDiff prints the differences of a branch.
@@ -300,6 +384,7 @@ func shortly(v cells.Value) string {
 func (c *command) branchMergeCommand() *cobra.Command {
 	var winner string
 	var o branch.MergeOptions
+	var remote remoteFlags
 	cmd := &cobra.Command{
 		Use:   "merge B",
 		Short: "Make the changes of a branch in the database",
@@ -313,8 +398,8 @@ those columns, with --conflicts theirs it gets the branch's.
 
 Changes of up to 16 MiB are one commit. A larger merge is several commits of whole rows;
 if it is interrupted, the same command makes the rest. No other process may have the
-database or the branch open.`,
-		Example: "  smolwc branch merge b --dry-run\n  smolwc branch merge b --conflicts theirs",
+database or the branch open; with --addr, smolwc serve merges, while both are used.`,
+		Example: "  smolwc branch merge b --dry-run\n  smolwc branch merge b --conflicts theirs\n  smolwc branch merge b --addr localhost:8086",
 		Args:    oneArg("B"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd.Context())
@@ -328,15 +413,28 @@ database or the branch open.`,
 			default:
 				return fail(exitUsage, fmt.Errorf("--conflicts is %q; it can be ours or theirs", winner))
 			}
-			return c.branchMerge(ctx, args[0], o)
+			return c.branchMerge(ctx, args[0], o, &remote)
 		},
 	}
 	cmd.Flags().StringVar(&winner, "conflicts", "", "let `SIDE` win conflicts: ours or theirs")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only count the changes and list the conflicts")
+	remote.add(cmd)
 	return cmd
 }
 
-func (c *command) branchMerge(ctx context.Context, name string, o branch.MergeOptions) (err error) {
+func (c *command) branchMerge(ctx context.Context, name string, o branch.MergeOptions, remote *remoteFlags) error {
+	server, err := c.branchServer(ctx, name, remote)
+	if err != nil {
+		return err
+	}
+	if server == nil {
+		return c.branchMergeHere(ctx, name, o)
+	}
+	m, err := server.MergeBranch(ctx, name, o)
+	return c.merged(m.MergeReport, m.Created, o, errors.Join(err, server.Close()))
+}
+
+func (c *command) branchMergeHere(ctx context.Context, name string, o branch.MergeOptions) (err error) {
 	d, err := c.branches(ctx)
 	if err != nil {
 		return err
@@ -345,12 +443,25 @@ func (c *command) branchMerge(ctx context.Context, name string, o branch.MergeOp
 	if err != nil {
 		return fail(exitFailed, err)
 	}
-	db, err := c.branchWriter(ctx, "stop it to merge")
+	const instead = "if smolwc serve has it open, --addr HOST:PORT lets it merge"
+	db, err := c.branchWriter(ctx, instead)
 	if err != nil {
 		return err
 	}
 	defer closing(db, &err)
 	report, err := branch.Merge(ctx, db, b, o)
+	if query.KindOf(err) == query.KindBusy {
+		return fail(exitOpen, fmt.Errorf("%w; %s", err, instead))
+	}
+	var created []string
+	for _, change := range report.Schema.Changes {
+		created = append(created, change.String())
+	}
+	return c.merged(report, created, o, err)
+}
+
+// merged prints the result of a merge.
+func (c *command) merged(report branch.MergeReport, created []string, o branch.MergeOptions, err error) error {
 	for _, f := range report.First {
 		c.say("conflict: %s row %q %s:%q was %s, is %s here and %s in the branch", f.Table, f.Row, f.Family, f.Qualifier, shortly(f.Base), shortly(f.Ours), shortly(f.Theirs))
 	}
@@ -360,12 +471,12 @@ func (c *command) branchMerge(ctx context.Context, name string, o branch.MergeOp
 	switch {
 	case errors.Is(err, branch.ErrConflicts):
 		return fail(exitFailed, fmt.Errorf("%w; --conflicts ours or --conflicts theirs says which side wins", err))
-	case query.KindOf(err) == query.KindBusy:
-		return fail(exitOpen, fmt.Errorf("%w; stop it to merge", err))
 	case err != nil:
 		return fail(exitFailed, err)
 	}
-	c.printSchema(report.Schema)
+	for _, change := range created {
+		c.say("schema: %s", change)
+	}
 	if o.DryRun {
 		c.say("would change %s in %s", counted(report.Cells, "cell"), counted(report.Rows, "row"))
 		return nil

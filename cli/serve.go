@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/branch"
 	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
@@ -38,6 +39,7 @@ type serveRun struct {
 	backupTo   []string
 	history    string
 	sql        string
+	branches   bool
 	logLevel   string
 	logFormat  string
 	logData    bool
@@ -81,6 +83,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes, and o
   smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main
   smolwc serve --db ./data --addr :8086 --tls-cert cert.pem --tls-key key.pem --http :8087
   smolwc serve --db ./data --backup s3://backups/fleet --backup-every 1d --backup-keep 7d
+  smolwc serve --db ./data --branches
   smolwc serve --db ./copy --addr 127.0.0.1:8088 --standby-of 127.0.0.1:8086
   smolwc serve --memory-only --schema tables.yaml --seed ./seed --http :8087`,
 		Args: noArgs,
@@ -104,6 +107,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes, and o
 	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
 	flags.StringVar(&r.history, "history", "on", "keep a month of the metrics for the console: `on` or off")
 	flags.StringVar(&r.sql, "sql", "all", "take `all` queries, or only those that bigtable takes: no joins, no queries in queries")
+	flags.BoolVar(&r.branches, "branches", false, "serve each branch of the database too, as the instance of its name; half of --memory is for those that are open, 16MiB each")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	flags.BoolVar(&r.logData, "log-data", false, "log the texts of clients' errors too, with row keys and values in them; traces have them, and the texts of requests")
@@ -168,6 +172,8 @@ func (r *serveRun) check() error {
 		return errors.New("--backup-from standby needs standbys, which --standby-log 0 refuses; leave one of them out")
 	case r.backup != "" && r.tests.on:
 		return errors.New("--memory-only has no files to back up; leave out --backup")
+	case r.branches && (r.tests.on || r.standby.of != "" || r.etcd.on()):
+		return errors.New("--branches serves the branches of a database in a directory that this server alone writes; leave out --memory-only, --standby-of and --etcd")
 	case server.CheckInstance(r.instance) != nil:
 		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
 	case r.history != "on" && r.history != "off":
@@ -348,6 +354,14 @@ func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *c
 	if primary != nil {
 		options.Standbys, o.Standbys = primary.Hook(), primary.Service()
 	}
+	if r.branches {
+		if o.Branches, err = r.withBranches(cfg, o); err != nil {
+			return err
+		}
+		own := *cfg
+		own.Memory -= own.Memory / 2
+		cfg = &own
+	}
 	db, err := r.openDeclared(standby.Async(ctx), cfg, options) // there is no standby yet
 	if err != nil {
 		return err
@@ -372,6 +386,23 @@ func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *c
 		return fail(exitUsage, err)
 	}
 	return r.serve(ctx, s, db, o, shown(cfg.DataDir), listener, pages)
+}
+
+// withBranches are the options for the branches: half of the memory is theirs.
+func (r *serveRun) withBranches(cfg *config.Config, o server.Options) (*server.BranchOptions, error) {
+	if isURL(cfg.DataDir) {
+		return nil, fail(exitUsage, fmt.Errorf("--branches: %s has no files to link: only a database in a directory has branches", shown(cfg.DataDir)))
+	}
+	d, err := branch.Of(cfg.DataDir)
+	if err != nil {
+		return nil, fail(exitOpen, err)
+	}
+	db := r.options()
+	db.Memory, db.BackgroundRate, db.Logger = cfg.Memory/2, cfg.BackgroundRate, o.Logger
+	if cfg.Durability == "async" {
+		db.Durability = query.DurabilityAsync
+	}
+	return &server.BranchOptions{Dir: d, Database: db}, nil
 }
 
 // The values of --backup-from.

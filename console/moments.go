@@ -11,9 +11,9 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql/lex"
+	"github.com/smolwc/smolwc/shell"
 )
 
 // A momentPage chooses a moment, and opens a table as it was then: a copy beside the present tables.
@@ -54,7 +54,7 @@ func (v *visit) showMoment(p momentPage) error {
 		least := secondsUp(r.Earliest)
 		p.Slider = slider{Least: least, Most: max(least, r.Latest.Unix())}
 		p.Slider.At = p.Slider.Most
-		if at, err := momentOf(p.At); err == nil && !at.Time.IsZero() {
+		if at, err := shell.ParseMoment(p.At); err == nil && !at.Time.IsZero() {
 			p.Slider.At = min(max(at.Time.Unix(), p.Slider.Least), p.Slider.Most)
 		}
 	}
@@ -72,20 +72,6 @@ func (v *visit) unusedName(name string) string {
 		}
 		name = strings.TrimRight(strings.TrimRight(name, "0123456789"), "_") + "_" + strconv.Itoa(i)
 	}
-}
-
-// momentOf reads a moment as the shell does: a time, or a position of the log, which is a number below 10^15.
-func momentOf(text string) (moments.Moment, error) {
-	const positions = 1_000_000_000_000_000
-	if at, err := strconv.ParseUint(text, 10, 64); err == nil && at > 0 && at < positions {
-		return moments.Moment{Position: at}, nil
-	}
-	at, err := lex.ParseTime(lex.Pos{}, text)
-	if err != nil {
-		return moments.Moment{}, err
-	}
-	ts, err := at.Resolve(cells.TimestampOf(time.Now()))
-	return moments.Moment{Time: ts.Time()}, err
 }
 
 // openMoment opens a table as it was. It asks first, and names the backup and the segments that it will read.
@@ -112,7 +98,7 @@ func (v *visit) openMoment(p *momentPage) error {
 	if p.Table == "" || p.As == "" || p.At == "" {
 		return invalid("choose a moment, and name the table and the new table beside it")
 	}
-	at, err := momentOf(p.At)
+	at, err := shell.ParseMoment(p.At)
 	if err != nil {
 		return err
 	}

@@ -12,10 +12,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,19 +30,19 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
+	"github.com/smolwc/smolwc/branch"
 	"github.com/smolwc/smolwc/internal/spans"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/admin"
+	"github.com/smolwc/smolwc/server/internal/branches"
 	"github.com/smolwc/smolwc/server/internal/calls"
-	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/internal/data"
 	"github.com/smolwc/smolwc/server/internal/heat"
 	"github.com/smolwc/smolwc/server/internal/history"
 	"github.com/smolwc/smolwc/server/internal/statements"
-	"github.com/smolwc/smolwc/views"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -102,6 +100,8 @@ type Options struct {
 	// BigtableSQL refuses queries that Bigtable refuses: those with joins, with queries in
 	// queries, or with WITH, UNION and its like.
 	BigtableSQL bool
+	// Branches serves the branches of the database too; nil serves none.
+	Branches *BranchOptions
 	// Test gives tests control of the server; nil gives them none. The database must be
 	// opened with its clock, and have no data that matter.
 	Test *TestMode
@@ -112,9 +112,7 @@ type Limits = account.Limits
 
 // A Server serves one database. It is safe for concurrent use.
 type Server struct {
-	catalog *catalog.Catalog
-	views   *views.Views
-	admin   *admin.Admin
+	names
 	logger  *slog.Logger
 	logData bool
 	tracer  trace.Tracer // nil without
@@ -140,7 +138,8 @@ type Server struct {
 	history *history.Recorder // nil without
 	test    *TestMode
 
-	bigtableSQL bool // queries have only parts that Bigtable has
+	bigtableSQL bool          // queries have only parts that Bigtable has
+	branches    *branchServer // nil without
 
 	state   atomic.Int32
 	refuses atomic.Bool // calls that are not of standbys, while a server that stops waits for one
@@ -194,23 +193,15 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if err := o.BackupTo.Check(); err != nil {
 		return nil, err
 	}
-	for _, t := range db.Schema().Tables {
-		if strings.HasPrefix(t.Name, own.Prefix()) {
-			return nil, fmt.Errorf("the database has the table %s, but tables of %s would have plain names; choose another instance for plain names", t.Name, own)
-		}
-	}
-	ctx := context.Background()
-	var err error
-	if s.catalog, err = catalog.Open(ctx, db, own); err != nil {
+	if err := s.names.open(context.Background(), db, own, s.logger); err != nil {
 		return nil, err
 	}
 	s.catalog.Heat = heat.New(heat.Options{})
-	s.views = views.In(db, own.String())
-	if err := s.views.Reload(ctx); err != nil {
-		return nil, err
-	}
-	if s.admin, err = admin.New(ctx, s.catalog, s.views, s.logger); err != nil {
-		return nil, err
+	if o.Branches != nil {
+		s.branches = (&branchServer{
+			names: &s.names, o: *o.Branches, logger: s.logger, deadline: s.limits.Deadline, likeBigtable: s.bigtableSQL,
+			leads: func() (context.Context, func()) { return s.whileItLeads(s.closing) },
+		}).begin()
 	}
 	if s.test != nil {
 		s.test.server = s
@@ -259,13 +250,20 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
+	var parts grpc.ServiceRegistrar = to
+	if s.branches != nil {
+		parts = branches.Switched(to, s.branches)
+	}
 	leads, _ := s.whileItLeads(s.closing)
-	data.Register(leads, to, s.catalog, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil, s.bigtableSQL)
-	s.admin.Register(to)
+	data.Register(leads, parts, s.catalog, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil, s.bigtableSQL)
+	s.admin.Register(parts)
 	admin.RegisterDatabase(to, s.catalog.DB, admin.DatabaseOptions{
 		Own: s.catalog.Own, BackupTo: s.backupTo, Target: cmp.Or(s.moments.Status().Target, s.backups.Target()), Follows: s.isStandby, Logger: s.logger,
+		Branch: func(name string) (branch.Branch, func(context.Context, string) error, error) {
+			return s.branchOf(s.branches, name)
+		},
 	})
-	statements.Register(to, s.catalog, s.replicas)
+	statements.Register(parts, s.catalog, s.replicas)
 	smolwcpb.RegisterServerActivityServer(to, activityService{Server: s})
 	var standbys smolwcpb.StandbysServer = noStandbys{}
 	if s.standbys != nil {
@@ -329,7 +327,7 @@ var ErrCallsLeft = errors.New("calls have not ended although they were cancelled
 // Serve serves until the context ends. Then it reports that it is not ready, accepts no
 // new calls, lets the calls under way end within the grace period, and cancels the
 // rest. When it returns no call is under way, unless its error is [ErrCallsLeft].
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+func (s *Server) Serve(ctx context.Context, listener net.Listener) (err error) {
 	switch {
 	case !s.made():
 		return serveError("there is no server; New gives one")
@@ -368,6 +366,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	go s.catalog.Heat.Run(s.closing)
 	if s.catalog.DB.Plumbing().Shared() {
 		go s.followNotes()
+	}
+	if s.branches != nil {
+		defer func() {
+			if !errors.Is(err, ErrCallsLeft) {
+				s.branches.pool.Close()
+			}
+		}()
 	}
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(s.conns.Listen(listener)) }() // it waits for all calls

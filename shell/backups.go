@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -181,6 +182,20 @@ func (s *Session) momentOf(at *lex.Time) (moments.Moment, error) {
 		return moments.Moment{Position: uint64(ts)}, nil
 	}
 	return moments.Moment{Time: ts.Time()}, nil
+}
+
+// ParseMoment reads a moment as statements have it: a time, or a position of the log, which
+// is a number below 10^15.
+func ParseMoment(text string) (moments.Moment, error) {
+	if at, err := strconv.ParseUint(text, 10, 64); err == nil && at > 0 && at < positions {
+		return moments.Moment{Position: at}, nil
+	}
+	at, err := lex.ParseTime(lex.Pos{}, text)
+	if err != nil {
+		return moments.Moment{}, err
+	}
+	ts, err := at.Resolve(cells.TimestampOf(time.Now()))
+	return moments.Moment{Time: ts.Time()}, err
 }
 
 // planned says what a restore reads.

@@ -23,6 +23,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// A side that wins all conflicts.
+type MergeBranchRequest_Winner int32
+
+const (
+	MergeBranchRequest_WINNER_UNSPECIFIED MergeBranchRequest_Winner = 0 // with conflicts, nothing is written
+	MergeBranchRequest_OURS               MergeBranchRequest_Winner = 1 // the database keeps its cells
+	MergeBranchRequest_THEIRS             MergeBranchRequest_Winner = 2 // the database gets the cells of the branch
+)
+
+// Enum value maps for MergeBranchRequest_Winner.
+var (
+	MergeBranchRequest_Winner_name = map[int32]string{
+		0: "WINNER_UNSPECIFIED",
+		1: "OURS",
+		2: "THEIRS",
+	}
+	MergeBranchRequest_Winner_value = map[string]int32{
+		"WINNER_UNSPECIFIED": 0,
+		"OURS":               1,
+		"THEIRS":             2,
+	}
+)
+
+func (x MergeBranchRequest_Winner) Enum() *MergeBranchRequest_Winner {
+	p := new(MergeBranchRequest_Winner)
+	*p = x
+	return p
+}
+
+func (x MergeBranchRequest_Winner) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MergeBranchRequest_Winner) Descriptor() protoreflect.EnumDescriptor {
+	return file_database_admin_proto_enumTypes[0].Descriptor()
+}
+
+func (MergeBranchRequest_Winner) Type() protoreflect.EnumType {
+	return &file_database_admin_proto_enumTypes[0]
+}
+
+func (x MergeBranchRequest_Winner) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MergeBranchRequest_Winner.Descriptor instead.
+func (MergeBranchRequest_Winner) EnumDescriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{18, 0}
+}
+
 // Travel says how files travel.
 type Travel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1242,6 +1292,150 @@ func (*RestoreTableResponse_Plan_) isRestoreTableResponse_Response() {}
 
 func (*RestoreTableResponse_Result_) isRestoreTableResponse_Response() {}
 
+type MergeBranchRequest struct {
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	Branch        string                    `protobuf:"bytes,1,opt,name=branch,proto3" json:"branch,omitempty"` // its name
+	Winner        MergeBranchRequest_Winner `protobuf:"varint,2,opt,name=winner,proto3,enum=smolwc.admin.v1.MergeBranchRequest_Winner" json:"winner,omitempty"`
+	DryRun        bool                      `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"` // nothing is written
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeBranchRequest) Reset() {
+	*x = MergeBranchRequest{}
+	mi := &file_database_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeBranchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeBranchRequest) ProtoMessage() {}
+
+func (x *MergeBranchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeBranchRequest.ProtoReflect.Descriptor instead.
+func (*MergeBranchRequest) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *MergeBranchRequest) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *MergeBranchRequest) GetWinner() MergeBranchRequest_Winner {
+	if x != nil {
+		return x.Winner
+	}
+	return MergeBranchRequest_WINNER_UNSPECIFIED
+}
+
+func (x *MergeBranchRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+type MergeBranchResponse struct {
+	state         protoimpl.MessageState          `protogen:"open.v1"`
+	Rows          int64                           `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"` // that are changed
+	Cells         int64                           `protobuf:"varint,2,opt,name=cells,proto3" json:"cells,omitempty"`
+	Conflicts     int64                           `protobuf:"varint,3,opt,name=conflicts,proto3" json:"conflicts,omitempty"` // without a winner nothing was written then
+	First         []*MergeBranchResponse_Conflict `protobuf:"bytes,4,rep,name=first,proto3" json:"first,omitempty"`
+	Commits       int64                           `protobuf:"varint,5,opt,name=commits,proto3" json:"commits,omitempty"`
+	Created       []string                        `protobuf:"bytes,6,rep,name=created,proto3" json:"created,omitempty"` // tables and families, in words
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeBranchResponse) Reset() {
+	*x = MergeBranchResponse{}
+	mi := &file_database_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeBranchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeBranchResponse) ProtoMessage() {}
+
+func (x *MergeBranchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeBranchResponse.ProtoReflect.Descriptor instead.
+func (*MergeBranchResponse) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *MergeBranchResponse) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *MergeBranchResponse) GetCells() int64 {
+	if x != nil {
+		return x.Cells
+	}
+	return 0
+}
+
+func (x *MergeBranchResponse) GetConflicts() int64 {
+	if x != nil {
+		return x.Conflicts
+	}
+	return 0
+}
+
+func (x *MergeBranchResponse) GetFirst() []*MergeBranchResponse_Conflict {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *MergeBranchResponse) GetCommits() int64 {
+	if x != nil {
+		return x.Commits
+	}
+	return 0
+}
+
+func (x *MergeBranchResponse) GetCreated() []string {
+	if x != nil {
+		return x.Created
+	}
+	return nil
+}
+
 // What a backup did.
 type BackUpResponse_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1258,7 +1452,7 @@ type BackUpResponse_Result struct {
 
 func (x *BackUpResponse_Result) Reset() {
 	*x = BackUpResponse_Result{}
-	mi := &file_database_admin_proto_msgTypes[18]
+	mi := &file_database_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1464,7 @@ func (x *BackUpResponse_Result) String() string {
 func (*BackUpResponse_Result) ProtoMessage() {}
 
 func (x *BackUpResponse_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[18]
+	mi := &file_database_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1542,7 @@ type VerifyBackupsResponse_Damage struct {
 
 func (x *VerifyBackupsResponse_Damage) Reset() {
 	*x = VerifyBackupsResponse_Damage{}
-	mi := &file_database_admin_proto_msgTypes[19]
+	mi := &file_database_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1554,7 @@ func (x *VerifyBackupsResponse_Damage) String() string {
 func (*VerifyBackupsResponse_Damage) ProtoMessage() {}
 
 func (x *VerifyBackupsResponse_Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[19]
+	mi := &file_database_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1614,7 @@ type VerifyBackupsResponse_Report struct {
 
 func (x *VerifyBackupsResponse_Report) Reset() {
 	*x = VerifyBackupsResponse_Report{}
-	mi := &file_database_admin_proto_msgTypes[20]
+	mi := &file_database_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1626,7 @@ func (x *VerifyBackupsResponse_Report) String() string {
 func (*VerifyBackupsResponse_Report) ProtoMessage() {}
 
 func (x *VerifyBackupsResponse_Report) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[20]
+	mi := &file_database_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1696,7 @@ type Moments_Gap struct {
 
 func (x *Moments_Gap) Reset() {
 	*x = Moments_Gap{}
-	mi := &file_database_admin_proto_msgTypes[21]
+	mi := &file_database_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1708,7 @@ func (x *Moments_Gap) String() string {
 func (*Moments_Gap) ProtoMessage() {}
 
 func (x *Moments_Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[21]
+	mi := &file_database_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1758,7 @@ type VerifyMomentsResponse_Report struct {
 
 func (x *VerifyMomentsResponse_Report) Reset() {
 	*x = VerifyMomentsResponse_Report{}
-	mi := &file_database_admin_proto_msgTypes[22]
+	mi := &file_database_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1770,7 @@ func (x *VerifyMomentsResponse_Report) String() string {
 func (*VerifyMomentsResponse_Report) ProtoMessage() {}
 
 func (x *VerifyMomentsResponse_Report) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[22]
+	mi := &file_database_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1833,7 @@ type RestoreTableResponse_Plan struct {
 
 func (x *RestoreTableResponse_Plan) Reset() {
 	*x = RestoreTableResponse_Plan{}
-	mi := &file_database_admin_proto_msgTypes[23]
+	mi := &file_database_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1845,7 @@ func (x *RestoreTableResponse_Plan) String() string {
 func (*RestoreTableResponse_Plan) ProtoMessage() {}
 
 func (x *RestoreTableResponse_Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[23]
+	mi := &file_database_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1898,7 @@ type RestoreTableResponse_Result struct {
 
 func (x *RestoreTableResponse_Result) Reset() {
 	*x = RestoreTableResponse_Result{}
-	mi := &file_database_admin_proto_msgTypes[24]
+	mi := &file_database_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1910,7 @@ func (x *RestoreTableResponse_Result) String() string {
 func (*RestoreTableResponse_Result) ProtoMessage() {}
 
 func (x *RestoreTableResponse_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[24]
+	mi := &file_database_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,6 +1964,100 @@ func (x *RestoreTableResponse_Result) GetElapsed() *durationpb.Duration {
 func (x *RestoreTableResponse_Result) GetExpires() map[string]*durationpb.Duration {
 	if x != nil {
 		return x.Expires
+	}
+	return nil
+}
+
+// A column that was changed in both, and differs.
+type MergeBranchResponse_Conflict struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Table     string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	Row       []byte                 `protobuf:"bytes,2,opt,name=row,proto3" json:"row,omitempty"`
+	Family    string                 `protobuf:"bytes,3,opt,name=family,proto3" json:"family,omitempty"`
+	Qualifier []byte                 `protobuf:"bytes,4,opt,name=qualifier,proto3" json:"qualifier,omitempty"`
+	// The newest values, encoded as they are stored; empty for an empty column.
+	Base          []byte `protobuf:"bytes,5,opt,name=base,proto3" json:"base,omitempty"`
+	Ours          []byte `protobuf:"bytes,6,opt,name=ours,proto3" json:"ours,omitempty"`
+	Theirs        []byte `protobuf:"bytes,7,opt,name=theirs,proto3" json:"theirs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeBranchResponse_Conflict) Reset() {
+	*x = MergeBranchResponse_Conflict{}
+	mi := &file_database_admin_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeBranchResponse_Conflict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeBranchResponse_Conflict) ProtoMessage() {}
+
+func (x *MergeBranchResponse_Conflict) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeBranchResponse_Conflict.ProtoReflect.Descriptor instead.
+func (*MergeBranchResponse_Conflict) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{19, 0}
+}
+
+func (x *MergeBranchResponse_Conflict) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *MergeBranchResponse_Conflict) GetRow() []byte {
+	if x != nil {
+		return x.Row
+	}
+	return nil
+}
+
+func (x *MergeBranchResponse_Conflict) GetFamily() string {
+	if x != nil {
+		return x.Family
+	}
+	return ""
+}
+
+func (x *MergeBranchResponse_Conflict) GetQualifier() []byte {
+	if x != nil {
+		return x.Qualifier
+	}
+	return nil
+}
+
+func (x *MergeBranchResponse_Conflict) GetBase() []byte {
+	if x != nil {
+		return x.Base
+	}
+	return nil
+}
+
+func (x *MergeBranchResponse_Conflict) GetOurs() []byte {
+	if x != nil {
+		return x.Ours
+	}
+	return nil
+}
+
+func (x *MergeBranchResponse_Conflict) GetTheirs() []byte {
+	if x != nil {
+		return x.Theirs
 	}
 	return nil
 }
@@ -1902,7 +2190,31 @@ const file_database_admin_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
 	"\x05value\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05value:\x028\x01B\n" +
 	"\n" +
-	"\bresponse2\x87\x05\n" +
+	"\bresponse\"\xc1\x01\n" +
+	"\x12MergeBranchRequest\x12\x16\n" +
+	"\x06branch\x18\x01 \x01(\tR\x06branch\x12B\n" +
+	"\x06winner\x18\x02 \x01(\x0e2*.smolwc.admin.v1.MergeBranchRequest.WinnerR\x06winner\x12\x17\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"6\n" +
+	"\x06Winner\x12\x16\n" +
+	"\x12WINNER_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04OURS\x10\x01\x12\n" +
+	"\n" +
+	"\x06THEIRS\x10\x02\"\x81\x03\n" +
+	"\x13MergeBranchResponse\x12\x12\n" +
+	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05cells\x18\x02 \x01(\x03R\x05cells\x12\x1c\n" +
+	"\tconflicts\x18\x03 \x01(\x03R\tconflicts\x12C\n" +
+	"\x05first\x18\x04 \x03(\v2-.smolwc.admin.v1.MergeBranchResponse.ConflictR\x05first\x12\x18\n" +
+	"\acommits\x18\x05 \x01(\x03R\acommits\x12\x18\n" +
+	"\acreated\x18\x06 \x03(\tR\acreated\x1a\xa8\x01\n" +
+	"\bConflict\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x10\n" +
+	"\x03row\x18\x02 \x01(\fR\x03row\x12\x16\n" +
+	"\x06family\x18\x03 \x01(\tR\x06family\x12\x1c\n" +
+	"\tqualifier\x18\x04 \x01(\fR\tqualifier\x12\x12\n" +
+	"\x04base\x18\x05 \x01(\fR\x04base\x12\x12\n" +
+	"\x04ours\x18\x06 \x01(\fR\x04ours\x12\x16\n" +
+	"\x06theirs\x18\a \x01(\fR\x06theirs2\xe1\x05\n" +
 	"\rDatabaseAdmin\x12K\n" +
 	"\x06BackUp\x12\x1e.smolwc.admin.v1.BackUpRequest\x1a\x1f.smolwc.admin.v1.BackUpResponse0\x01\x12X\n" +
 	"\vListBackups\x12#.smolwc.admin.v1.ListBackupsRequest\x1a$.smolwc.admin.v1.ListBackupsResponse\x12`\n" +
@@ -1912,7 +2224,8 @@ const file_database_admin_proto_rawDesc = "" +
 	"\rVerifyMoments\x12%.smolwc.admin.v1.VerifyMomentsRequest\x1a&.smolwc.admin.v1.VerifyMomentsResponse0\x01\x12]\n" +
 	"\fRestoreTable\x12$.smolwc.admin.v1.RestoreTableRequest\x1a%.smolwc.admin.v1.RestoreTableResponse0\x01\x12U\n" +
 	"\n" +
-	"Checkpoint\x12\".smolwc.admin.v1.CheckpointRequest\x1a#.smolwc.admin.v1.CheckpointResponseB'Z%github.com/smolwc/smolwc/api/smolwcpbb\x06proto3"
+	"Checkpoint\x12\".smolwc.admin.v1.CheckpointRequest\x1a#.smolwc.admin.v1.CheckpointResponse\x12X\n" +
+	"\vMergeBranch\x12#.smolwc.admin.v1.MergeBranchRequest\x1a$.smolwc.admin.v1.MergeBranchResponseB'Z%github.com/smolwc/smolwc/api/smolwcpbb\x06proto3"
 
 var (
 	file_database_admin_proto_rawDescOnce sync.Once
@@ -1926,92 +2239,101 @@ func file_database_admin_proto_rawDescGZIP() []byte {
 	return file_database_admin_proto_rawDescData
 }
 
-var file_database_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_database_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_database_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_database_admin_proto_goTypes = []any{
-	(*Travel)(nil),                       // 0: smolwc.admin.v1.Travel
-	(*Progress)(nil),                     // 1: smolwc.admin.v1.Progress
-	(*Backup)(nil),                       // 2: smolwc.admin.v1.Backup
-	(*BackUpRequest)(nil),                // 3: smolwc.admin.v1.BackUpRequest
-	(*BackUpResponse)(nil),               // 4: smolwc.admin.v1.BackUpResponse
-	(*ListBackupsRequest)(nil),           // 5: smolwc.admin.v1.ListBackupsRequest
-	(*ListBackupsResponse)(nil),          // 6: smolwc.admin.v1.ListBackupsResponse
-	(*VerifyBackupsRequest)(nil),         // 7: smolwc.admin.v1.VerifyBackupsRequest
-	(*VerifyBackupsResponse)(nil),        // 8: smolwc.admin.v1.VerifyBackupsResponse
-	(*CheckpointRequest)(nil),            // 9: smolwc.admin.v1.CheckpointRequest
-	(*CheckpointResponse)(nil),           // 10: smolwc.admin.v1.CheckpointResponse
-	(*GetMomentsRequest)(nil),            // 11: smolwc.admin.v1.GetMomentsRequest
-	(*GetMomentsResponse)(nil),           // 12: smolwc.admin.v1.GetMomentsResponse
-	(*Moments)(nil),                      // 13: smolwc.admin.v1.Moments
-	(*VerifyMomentsRequest)(nil),         // 14: smolwc.admin.v1.VerifyMomentsRequest
-	(*VerifyMomentsResponse)(nil),        // 15: smolwc.admin.v1.VerifyMomentsResponse
-	(*RestoreTableRequest)(nil),          // 16: smolwc.admin.v1.RestoreTableRequest
-	(*RestoreTableResponse)(nil),         // 17: smolwc.admin.v1.RestoreTableResponse
-	(*BackUpResponse_Result)(nil),        // 18: smolwc.admin.v1.BackUpResponse.Result
-	(*VerifyBackupsResponse_Damage)(nil), // 19: smolwc.admin.v1.VerifyBackupsResponse.Damage
-	(*VerifyBackupsResponse_Report)(nil), // 20: smolwc.admin.v1.VerifyBackupsResponse.Report
-	(*Moments_Gap)(nil),                  // 21: smolwc.admin.v1.Moments.Gap
-	(*VerifyMomentsResponse_Report)(nil), // 22: smolwc.admin.v1.VerifyMomentsResponse.Report
-	(*RestoreTableResponse_Plan)(nil),    // 23: smolwc.admin.v1.RestoreTableResponse.Plan
-	(*RestoreTableResponse_Result)(nil),  // 24: smolwc.admin.v1.RestoreTableResponse.Result
-	nil,                                  // 25: smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry
-	(*timestamppb.Timestamp)(nil),        // 26: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),          // 27: google.protobuf.Duration
+	(MergeBranchRequest_Winner)(0),       // 0: smolwc.admin.v1.MergeBranchRequest.Winner
+	(*Travel)(nil),                       // 1: smolwc.admin.v1.Travel
+	(*Progress)(nil),                     // 2: smolwc.admin.v1.Progress
+	(*Backup)(nil),                       // 3: smolwc.admin.v1.Backup
+	(*BackUpRequest)(nil),                // 4: smolwc.admin.v1.BackUpRequest
+	(*BackUpResponse)(nil),               // 5: smolwc.admin.v1.BackUpResponse
+	(*ListBackupsRequest)(nil),           // 6: smolwc.admin.v1.ListBackupsRequest
+	(*ListBackupsResponse)(nil),          // 7: smolwc.admin.v1.ListBackupsResponse
+	(*VerifyBackupsRequest)(nil),         // 8: smolwc.admin.v1.VerifyBackupsRequest
+	(*VerifyBackupsResponse)(nil),        // 9: smolwc.admin.v1.VerifyBackupsResponse
+	(*CheckpointRequest)(nil),            // 10: smolwc.admin.v1.CheckpointRequest
+	(*CheckpointResponse)(nil),           // 11: smolwc.admin.v1.CheckpointResponse
+	(*GetMomentsRequest)(nil),            // 12: smolwc.admin.v1.GetMomentsRequest
+	(*GetMomentsResponse)(nil),           // 13: smolwc.admin.v1.GetMomentsResponse
+	(*Moments)(nil),                      // 14: smolwc.admin.v1.Moments
+	(*VerifyMomentsRequest)(nil),         // 15: smolwc.admin.v1.VerifyMomentsRequest
+	(*VerifyMomentsResponse)(nil),        // 16: smolwc.admin.v1.VerifyMomentsResponse
+	(*RestoreTableRequest)(nil),          // 17: smolwc.admin.v1.RestoreTableRequest
+	(*RestoreTableResponse)(nil),         // 18: smolwc.admin.v1.RestoreTableResponse
+	(*MergeBranchRequest)(nil),           // 19: smolwc.admin.v1.MergeBranchRequest
+	(*MergeBranchResponse)(nil),          // 20: smolwc.admin.v1.MergeBranchResponse
+	(*BackUpResponse_Result)(nil),        // 21: smolwc.admin.v1.BackUpResponse.Result
+	(*VerifyBackupsResponse_Damage)(nil), // 22: smolwc.admin.v1.VerifyBackupsResponse.Damage
+	(*VerifyBackupsResponse_Report)(nil), // 23: smolwc.admin.v1.VerifyBackupsResponse.Report
+	(*Moments_Gap)(nil),                  // 24: smolwc.admin.v1.Moments.Gap
+	(*VerifyMomentsResponse_Report)(nil), // 25: smolwc.admin.v1.VerifyMomentsResponse.Report
+	(*RestoreTableResponse_Plan)(nil),    // 26: smolwc.admin.v1.RestoreTableResponse.Plan
+	(*RestoreTableResponse_Result)(nil),  // 27: smolwc.admin.v1.RestoreTableResponse.Result
+	nil,                                  // 28: smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry
+	(*MergeBranchResponse_Conflict)(nil), // 29: smolwc.admin.v1.MergeBranchResponse.Conflict
+	(*timestamppb.Timestamp)(nil),        // 30: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),          // 31: google.protobuf.Duration
 }
 var file_database_admin_proto_depIdxs = []int32{
-	26, // 0: smolwc.admin.v1.Backup.time:type_name -> google.protobuf.Timestamp
-	0,  // 1: smolwc.admin.v1.BackUpRequest.travel:type_name -> smolwc.admin.v1.Travel
-	1,  // 2: smolwc.admin.v1.BackUpResponse.progress:type_name -> smolwc.admin.v1.Progress
-	18, // 3: smolwc.admin.v1.BackUpResponse.result:type_name -> smolwc.admin.v1.BackUpResponse.Result
-	2,  // 4: smolwc.admin.v1.ListBackupsResponse.backups:type_name -> smolwc.admin.v1.Backup
-	0,  // 5: smolwc.admin.v1.VerifyBackupsRequest.travel:type_name -> smolwc.admin.v1.Travel
-	1,  // 6: smolwc.admin.v1.VerifyBackupsResponse.progress:type_name -> smolwc.admin.v1.Progress
-	20, // 7: smolwc.admin.v1.VerifyBackupsResponse.report:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Report
-	13, // 8: smolwc.admin.v1.GetMomentsResponse.moments:type_name -> smolwc.admin.v1.Moments
-	26, // 9: smolwc.admin.v1.Moments.earliest:type_name -> google.protobuf.Timestamp
-	26, // 10: smolwc.admin.v1.Moments.latest:type_name -> google.protobuf.Timestamp
-	21, // 11: smolwc.admin.v1.Moments.gaps:type_name -> smolwc.admin.v1.Moments.Gap
-	19, // 12: smolwc.admin.v1.Moments.damage:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Damage
-	0,  // 13: smolwc.admin.v1.VerifyMomentsRequest.travel:type_name -> smolwc.admin.v1.Travel
-	1,  // 14: smolwc.admin.v1.VerifyMomentsResponse.progress:type_name -> smolwc.admin.v1.Progress
-	22, // 15: smolwc.admin.v1.VerifyMomentsResponse.report:type_name -> smolwc.admin.v1.VerifyMomentsResponse.Report
-	26, // 16: smolwc.admin.v1.RestoreTableRequest.time:type_name -> google.protobuf.Timestamp
-	0,  // 17: smolwc.admin.v1.RestoreTableRequest.travel:type_name -> smolwc.admin.v1.Travel
-	1,  // 18: smolwc.admin.v1.RestoreTableResponse.progress:type_name -> smolwc.admin.v1.Progress
-	23, // 19: smolwc.admin.v1.RestoreTableResponse.plan:type_name -> smolwc.admin.v1.RestoreTableResponse.Plan
-	24, // 20: smolwc.admin.v1.RestoreTableResponse.result:type_name -> smolwc.admin.v1.RestoreTableResponse.Result
-	2,  // 21: smolwc.admin.v1.BackUpResponse.Result.backup:type_name -> smolwc.admin.v1.Backup
-	27, // 22: smolwc.admin.v1.BackUpResponse.Result.elapsed:type_name -> google.protobuf.Duration
-	19, // 23: smolwc.admin.v1.VerifyBackupsResponse.Report.damage:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Damage
-	27, // 24: smolwc.admin.v1.VerifyBackupsResponse.Report.elapsed:type_name -> google.protobuf.Duration
-	26, // 25: smolwc.admin.v1.Moments.Gap.from:type_name -> google.protobuf.Timestamp
-	26, // 26: smolwc.admin.v1.Moments.Gap.to:type_name -> google.protobuf.Timestamp
-	13, // 27: smolwc.admin.v1.VerifyMomentsResponse.Report.moments:type_name -> smolwc.admin.v1.Moments
-	27, // 28: smolwc.admin.v1.VerifyMomentsResponse.Report.elapsed:type_name -> google.protobuf.Duration
-	2,  // 29: smolwc.admin.v1.RestoreTableResponse.Plan.backup:type_name -> smolwc.admin.v1.Backup
-	26, // 30: smolwc.admin.v1.RestoreTableResponse.Result.time:type_name -> google.protobuf.Timestamp
-	26, // 31: smolwc.admin.v1.RestoreTableResponse.Result.until:type_name -> google.protobuf.Timestamp
-	27, // 32: smolwc.admin.v1.RestoreTableResponse.Result.elapsed:type_name -> google.protobuf.Duration
-	25, // 33: smolwc.admin.v1.RestoreTableResponse.Result.expires:type_name -> smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry
-	27, // 34: smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry.value:type_name -> google.protobuf.Duration
-	3,  // 35: smolwc.admin.v1.DatabaseAdmin.BackUp:input_type -> smolwc.admin.v1.BackUpRequest
-	5,  // 36: smolwc.admin.v1.DatabaseAdmin.ListBackups:input_type -> smolwc.admin.v1.ListBackupsRequest
-	7,  // 37: smolwc.admin.v1.DatabaseAdmin.VerifyBackups:input_type -> smolwc.admin.v1.VerifyBackupsRequest
-	11, // 38: smolwc.admin.v1.DatabaseAdmin.GetMoments:input_type -> smolwc.admin.v1.GetMomentsRequest
-	14, // 39: smolwc.admin.v1.DatabaseAdmin.VerifyMoments:input_type -> smolwc.admin.v1.VerifyMomentsRequest
-	16, // 40: smolwc.admin.v1.DatabaseAdmin.RestoreTable:input_type -> smolwc.admin.v1.RestoreTableRequest
-	9,  // 41: smolwc.admin.v1.DatabaseAdmin.Checkpoint:input_type -> smolwc.admin.v1.CheckpointRequest
-	4,  // 42: smolwc.admin.v1.DatabaseAdmin.BackUp:output_type -> smolwc.admin.v1.BackUpResponse
-	6,  // 43: smolwc.admin.v1.DatabaseAdmin.ListBackups:output_type -> smolwc.admin.v1.ListBackupsResponse
-	8,  // 44: smolwc.admin.v1.DatabaseAdmin.VerifyBackups:output_type -> smolwc.admin.v1.VerifyBackupsResponse
-	12, // 45: smolwc.admin.v1.DatabaseAdmin.GetMoments:output_type -> smolwc.admin.v1.GetMomentsResponse
-	15, // 46: smolwc.admin.v1.DatabaseAdmin.VerifyMoments:output_type -> smolwc.admin.v1.VerifyMomentsResponse
-	17, // 47: smolwc.admin.v1.DatabaseAdmin.RestoreTable:output_type -> smolwc.admin.v1.RestoreTableResponse
-	10, // 48: smolwc.admin.v1.DatabaseAdmin.Checkpoint:output_type -> smolwc.admin.v1.CheckpointResponse
-	42, // [42:49] is the sub-list for method output_type
-	35, // [35:42] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	30, // 0: smolwc.admin.v1.Backup.time:type_name -> google.protobuf.Timestamp
+	1,  // 1: smolwc.admin.v1.BackUpRequest.travel:type_name -> smolwc.admin.v1.Travel
+	2,  // 2: smolwc.admin.v1.BackUpResponse.progress:type_name -> smolwc.admin.v1.Progress
+	21, // 3: smolwc.admin.v1.BackUpResponse.result:type_name -> smolwc.admin.v1.BackUpResponse.Result
+	3,  // 4: smolwc.admin.v1.ListBackupsResponse.backups:type_name -> smolwc.admin.v1.Backup
+	1,  // 5: smolwc.admin.v1.VerifyBackupsRequest.travel:type_name -> smolwc.admin.v1.Travel
+	2,  // 6: smolwc.admin.v1.VerifyBackupsResponse.progress:type_name -> smolwc.admin.v1.Progress
+	23, // 7: smolwc.admin.v1.VerifyBackupsResponse.report:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Report
+	14, // 8: smolwc.admin.v1.GetMomentsResponse.moments:type_name -> smolwc.admin.v1.Moments
+	30, // 9: smolwc.admin.v1.Moments.earliest:type_name -> google.protobuf.Timestamp
+	30, // 10: smolwc.admin.v1.Moments.latest:type_name -> google.protobuf.Timestamp
+	24, // 11: smolwc.admin.v1.Moments.gaps:type_name -> smolwc.admin.v1.Moments.Gap
+	22, // 12: smolwc.admin.v1.Moments.damage:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Damage
+	1,  // 13: smolwc.admin.v1.VerifyMomentsRequest.travel:type_name -> smolwc.admin.v1.Travel
+	2,  // 14: smolwc.admin.v1.VerifyMomentsResponse.progress:type_name -> smolwc.admin.v1.Progress
+	25, // 15: smolwc.admin.v1.VerifyMomentsResponse.report:type_name -> smolwc.admin.v1.VerifyMomentsResponse.Report
+	30, // 16: smolwc.admin.v1.RestoreTableRequest.time:type_name -> google.protobuf.Timestamp
+	1,  // 17: smolwc.admin.v1.RestoreTableRequest.travel:type_name -> smolwc.admin.v1.Travel
+	2,  // 18: smolwc.admin.v1.RestoreTableResponse.progress:type_name -> smolwc.admin.v1.Progress
+	26, // 19: smolwc.admin.v1.RestoreTableResponse.plan:type_name -> smolwc.admin.v1.RestoreTableResponse.Plan
+	27, // 20: smolwc.admin.v1.RestoreTableResponse.result:type_name -> smolwc.admin.v1.RestoreTableResponse.Result
+	0,  // 21: smolwc.admin.v1.MergeBranchRequest.winner:type_name -> smolwc.admin.v1.MergeBranchRequest.Winner
+	29, // 22: smolwc.admin.v1.MergeBranchResponse.first:type_name -> smolwc.admin.v1.MergeBranchResponse.Conflict
+	3,  // 23: smolwc.admin.v1.BackUpResponse.Result.backup:type_name -> smolwc.admin.v1.Backup
+	31, // 24: smolwc.admin.v1.BackUpResponse.Result.elapsed:type_name -> google.protobuf.Duration
+	22, // 25: smolwc.admin.v1.VerifyBackupsResponse.Report.damage:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Damage
+	31, // 26: smolwc.admin.v1.VerifyBackupsResponse.Report.elapsed:type_name -> google.protobuf.Duration
+	30, // 27: smolwc.admin.v1.Moments.Gap.from:type_name -> google.protobuf.Timestamp
+	30, // 28: smolwc.admin.v1.Moments.Gap.to:type_name -> google.protobuf.Timestamp
+	14, // 29: smolwc.admin.v1.VerifyMomentsResponse.Report.moments:type_name -> smolwc.admin.v1.Moments
+	31, // 30: smolwc.admin.v1.VerifyMomentsResponse.Report.elapsed:type_name -> google.protobuf.Duration
+	3,  // 31: smolwc.admin.v1.RestoreTableResponse.Plan.backup:type_name -> smolwc.admin.v1.Backup
+	30, // 32: smolwc.admin.v1.RestoreTableResponse.Result.time:type_name -> google.protobuf.Timestamp
+	30, // 33: smolwc.admin.v1.RestoreTableResponse.Result.until:type_name -> google.protobuf.Timestamp
+	31, // 34: smolwc.admin.v1.RestoreTableResponse.Result.elapsed:type_name -> google.protobuf.Duration
+	28, // 35: smolwc.admin.v1.RestoreTableResponse.Result.expires:type_name -> smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry
+	31, // 36: smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry.value:type_name -> google.protobuf.Duration
+	4,  // 37: smolwc.admin.v1.DatabaseAdmin.BackUp:input_type -> smolwc.admin.v1.BackUpRequest
+	6,  // 38: smolwc.admin.v1.DatabaseAdmin.ListBackups:input_type -> smolwc.admin.v1.ListBackupsRequest
+	8,  // 39: smolwc.admin.v1.DatabaseAdmin.VerifyBackups:input_type -> smolwc.admin.v1.VerifyBackupsRequest
+	12, // 40: smolwc.admin.v1.DatabaseAdmin.GetMoments:input_type -> smolwc.admin.v1.GetMomentsRequest
+	15, // 41: smolwc.admin.v1.DatabaseAdmin.VerifyMoments:input_type -> smolwc.admin.v1.VerifyMomentsRequest
+	17, // 42: smolwc.admin.v1.DatabaseAdmin.RestoreTable:input_type -> smolwc.admin.v1.RestoreTableRequest
+	10, // 43: smolwc.admin.v1.DatabaseAdmin.Checkpoint:input_type -> smolwc.admin.v1.CheckpointRequest
+	19, // 44: smolwc.admin.v1.DatabaseAdmin.MergeBranch:input_type -> smolwc.admin.v1.MergeBranchRequest
+	5,  // 45: smolwc.admin.v1.DatabaseAdmin.BackUp:output_type -> smolwc.admin.v1.BackUpResponse
+	7,  // 46: smolwc.admin.v1.DatabaseAdmin.ListBackups:output_type -> smolwc.admin.v1.ListBackupsResponse
+	9,  // 47: smolwc.admin.v1.DatabaseAdmin.VerifyBackups:output_type -> smolwc.admin.v1.VerifyBackupsResponse
+	13, // 48: smolwc.admin.v1.DatabaseAdmin.GetMoments:output_type -> smolwc.admin.v1.GetMomentsResponse
+	16, // 49: smolwc.admin.v1.DatabaseAdmin.VerifyMoments:output_type -> smolwc.admin.v1.VerifyMomentsResponse
+	18, // 50: smolwc.admin.v1.DatabaseAdmin.RestoreTable:output_type -> smolwc.admin.v1.RestoreTableResponse
+	11, // 51: smolwc.admin.v1.DatabaseAdmin.Checkpoint:output_type -> smolwc.admin.v1.CheckpointResponse
+	20, // 52: smolwc.admin.v1.DatabaseAdmin.MergeBranch:output_type -> smolwc.admin.v1.MergeBranchResponse
+	45, // [45:53] is the sub-list for method output_type
+	37, // [37:45] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_database_admin_proto_init() }
@@ -2046,13 +2368,14 @@ func file_database_admin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_database_admin_proto_rawDesc), len(file_database_admin_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   26,
+			NumEnums:      1,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_database_admin_proto_goTypes,
 		DependencyIndexes: file_database_admin_proto_depIdxs,
+		EnumInfos:         file_database_admin_proto_enumTypes,
 		MessageInfos:      file_database_admin_proto_msgTypes,
 	}.Build()
 	File_database_admin_proto = out.File

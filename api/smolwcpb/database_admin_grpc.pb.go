@@ -26,6 +26,7 @@ const (
 	DatabaseAdmin_VerifyMoments_FullMethodName = "/smolwc.admin.v1.DatabaseAdmin/VerifyMoments"
 	DatabaseAdmin_RestoreTable_FullMethodName  = "/smolwc.admin.v1.DatabaseAdmin/RestoreTable"
 	DatabaseAdmin_Checkpoint_FullMethodName    = "/smolwc.admin.v1.DatabaseAdmin/Checkpoint"
+	DatabaseAdmin_MergeBranch_FullMethodName   = "/smolwc.admin.v1.DatabaseAdmin/MergeBranch"
 )
 
 // DatabaseAdminClient is the client API for DatabaseAdmin service.
@@ -66,6 +67,8 @@ type DatabaseAdminClient interface {
 	RestoreTable(ctx context.Context, in *RestoreTableRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RestoreTableResponse], error)
 	// Checkpoint copies the database to a directory on the server's machine.
 	Checkpoint(ctx context.Context, in *CheckpointRequest, opts ...grpc.CallOption) (*CheckpointResponse, error)
+	// MergeBranch makes the changes of a branch in the database. Reads and writes of both go on.
+	MergeBranch(ctx context.Context, in *MergeBranchRequest, opts ...grpc.CallOption) (*MergeBranchResponse, error)
 }
 
 type databaseAdminClient struct {
@@ -182,6 +185,16 @@ func (c *databaseAdminClient) Checkpoint(ctx context.Context, in *CheckpointRequ
 	return out, nil
 }
 
+func (c *databaseAdminClient) MergeBranch(ctx context.Context, in *MergeBranchRequest, opts ...grpc.CallOption) (*MergeBranchResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MergeBranchResponse)
+	err := c.cc.Invoke(ctx, DatabaseAdmin_MergeBranch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DatabaseAdminServer is the server API for DatabaseAdmin service.
 // All implementations must embed UnimplementedDatabaseAdminServer
 // for forward compatibility.
@@ -220,6 +233,8 @@ type DatabaseAdminServer interface {
 	RestoreTable(*RestoreTableRequest, grpc.ServerStreamingServer[RestoreTableResponse]) error
 	// Checkpoint copies the database to a directory on the server's machine.
 	Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error)
+	// MergeBranch makes the changes of a branch in the database. Reads and writes of both go on.
+	MergeBranch(context.Context, *MergeBranchRequest) (*MergeBranchResponse, error)
 	mustEmbedUnimplementedDatabaseAdminServer()
 }
 
@@ -250,6 +265,9 @@ func (UnimplementedDatabaseAdminServer) RestoreTable(*RestoreTableRequest, grpc.
 }
 func (UnimplementedDatabaseAdminServer) Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Checkpoint not implemented")
+}
+func (UnimplementedDatabaseAdminServer) MergeBranch(context.Context, *MergeBranchRequest) (*MergeBranchResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MergeBranch not implemented")
 }
 func (UnimplementedDatabaseAdminServer) mustEmbedUnimplementedDatabaseAdminServer() {}
 func (UnimplementedDatabaseAdminServer) testEmbeddedByValue()                       {}
@@ -370,6 +388,24 @@ func _DatabaseAdmin_Checkpoint_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DatabaseAdmin_MergeBranch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MergeBranchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DatabaseAdminServer).MergeBranch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DatabaseAdmin_MergeBranch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DatabaseAdminServer).MergeBranch(ctx, req.(*MergeBranchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // DatabaseAdmin_ServiceDesc is the grpc.ServiceDesc for DatabaseAdmin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -388,6 +424,10 @@ var DatabaseAdmin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Checkpoint",
 			Handler:    _DatabaseAdmin_Checkpoint_Handler,
+		},
+		{
+			MethodName: "MergeBranch",
+			Handler:    _DatabaseAdmin_MergeBranch_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -176,13 +176,14 @@ var rooms = map[string]room{
 	"server/internal/account":    {imports: []string{"cf", "query/plumbing", "api/wire", grpc}},
 	"server/internal/codec":      {imports: []string{"server/internal/account", "api/wire", bigtablepb, grpc, protobuf}},
 	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/plumbing", "query/read", "schema", "sql", "sql/message", "views", "internal/excerpt", "api/wire", adminpb, grpc, protobuf}},
+	"server/internal/branches":   {imports: []string{"api/smolwcpb", grpc, protobuf}},
 	"server/internal/history":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
-	"server/internal/admin":      {imports: []string{"server/internal/heat", "views", "query", "query/read", "schema", "cells", "archive", "archive/moments", "internal/osfile", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/admin":      {imports: []string{"branch", "server/internal/heat", "views", "query", "query/read", "schema", "cells", "archive", "archive/moments", "internal/osfile", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":       {imports: []string{"query", "query/plumbing", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/access", "server/internal/catalog", "server/internal/codec", "views", "api/smolwcpb", "sql", "sql/value", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "internal/excerpt", "api/wire", grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "archive/moments", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf, "internal/spans", otel},
+		imports: []string{"branch", "server/internal/branches", "internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "archive/moments", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf, "internal/spans", otel},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
@@ -192,7 +193,7 @@ var rooms = map[string]room{
 	"shardmap":     {imports: []string{"internal/excerpt", "api/wire", jsontext}},
 	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "api/smolwcpb", "api/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
-	"client": {imports: []string{"api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "archive/moments", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"branch", "api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "archive/moments", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"client/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "api/smolwcpb"}},
 

@@ -68,7 +68,7 @@ func methodNeeds() map[string]Right {
 	add(ops, Read, "ListOperations GetOperation WaitOperation")
 	add(ops, Admin, "DeleteOperation CancelOperation")
 
-	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint GetMoments VerifyMoments RestoreTable")
+	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint GetMoments VerifyMoments RestoreTable MergeBranch")
 	add("smolwc.v1.Batches", Write, "ApplyBatch")
 	add("smolwc.admin.v1.Standbys", Admin, "Copy Load Follow ListReplicas Promote Switchover Fence Sums Verify")
 

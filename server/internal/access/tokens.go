@@ -348,3 +348,25 @@ func (t *Tokens) refresh() {
 		}
 	}
 }
+
+// Within is the token for a database whose tables have a prefix before their names in this
+// one: the grants to them, without the prefix. A nil token stays nil.
+func (t *Token) Within(prefix string) *Token {
+	if t == nil {
+		return nil
+	}
+	within := *t
+	within.Grants = nil
+	for _, g := range t.Grants {
+		names, all := strings.CutSuffix(g.Tables, "*")
+		if rest, ok := strings.CutPrefix(g.Tables, prefix); ok {
+			g.Tables = rest
+		} else if all && strings.HasPrefix(prefix, names) {
+			g.Tables = "*"
+		} else {
+			continue
+		}
+		within.Grants = append(within.Grants, g)
+	}
+	return &within
+}

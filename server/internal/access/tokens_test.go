@@ -10,3 +10,25 @@ func TestAdminOfAViewMayNotChangeIt(t *testing.T) {
 		t.Error("the right to a view is as much as the right to its table")
 	}
 }
+
+// A grant to tables with a prefix holds within it under their names there, and no other does.
+func TestGrantsWithinAPrefix(t *testing.T) {
+	for grant, want := range map[string]string{
+		"*": "*", "p/*": "*", "p/b/*": "*", "p/b/t": "t", "p/b/t*": "t*", "p/b/t@v": "t@v", "p/b/t@*": "t@*",
+		"t": "", "p/c/*": "", "p/bb/t": "", "p/b": "", "b/t": "", "t*": "",
+	} {
+		token := (&Token{Name: "n", Grants: []Grant{{Write, grant}}}).Within("p/b/")
+		got := ""
+		for _, g := range token.Grants {
+			if got += g.Tables; g.Right != Write {
+				t.Errorf("%q: the right is %v", grant, g.Right)
+			}
+		}
+		if got != want {
+			t.Errorf("%q is %q within, want %q", grant, got, want)
+		}
+	}
+	if (*Token)(nil).Within("p/b/") != nil {
+		t.Error("no token is one within")
+	}
+}

@@ -64,7 +64,7 @@ func (s *Admin) Reload(ctx context.Context) error {
 }
 
 // Register adds the services to a gRPC server.
-func (s *Admin) Register(to *grpc.Server) {
+func (s *Admin) Register(to grpc.ServiceRegistrar) {
 	adminpb.RegisterBigtableTableAdminServer(to, s)
 	adminpb.RegisterBigtableInstanceAdminServer(to, s)
 	longrunningpb.RegisterOperationsServer(to, s)

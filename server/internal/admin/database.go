@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
+	"github.com/smolwc/smolwc/branch"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -27,8 +28,13 @@ type databaseService struct {
 	smolwcpb.UnimplementedDatabaseAdminServer
 	DatabaseOptions
 	db       *query.DB
-	restores sync.Mutex // held by the call that uses a restored copy
+	restores sync.Mutex    // held by the call that uses a restored copy
+	merging  chan struct{} // full while a branch is merged
 }
+
+// A BranchOf looks up a branch by its name, and how it is copied if the server may have it
+// open; nil means that it has it not.
+type BranchOf = func(name string) (b branch.Branch, checkpoint func(context.Context, string) error, err error)
 
 // DatabaseOptions say what clients may do with the database.
 type DatabaseOptions struct {
@@ -37,11 +43,12 @@ type DatabaseOptions struct {
 	Target   string         // where the server itself sends backups; "" for nowhere
 	Follows  bool           // the server takes no writes
 	Logger   *slog.Logger
+	Branch   BranchOf
 }
 
 // RegisterDatabase adds the service of a database to a gRPC server.
-func RegisterDatabase(to *grpc.Server, db *query.DB, o DatabaseOptions) {
-	s := &databaseService{DatabaseOptions: o, db: db}
+func RegisterDatabase(to grpc.ServiceRegistrar, db *query.DB, o DatabaseOptions) {
+	s := &databaseService{DatabaseOptions: o, db: db, merging: make(chan struct{}, 1)}
 	s.tidy()
 	smolwcpb.RegisterDatabaseAdminServer(to, s)
 }

@@ -38,10 +38,10 @@ type service struct {
 	leads        context.Context // as of Register
 }
 
-// Register adds the service, and smolwc.v1.Batches, to a gRPC server. leads ends when the server is about to
+// Register adds the service, and smolwc.v1.Batches, to a server. leads ends when the server is about to
 // stop, and when another one takes the writes; then its cause is an error for clients. clusterOf names the cluster of an instance's changes, and the server ends every
 // call after its deadline. If the database is in memory, queries write no files.
-func Register(leads context.Context, to *grpc.Server, c *catalog.Catalog, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory, likeBigtable bool) {
+func Register(leads context.Context, to grpc.ServiceRegistrar, c *catalog.Catalog, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory, likeBigtable bool) {
 	s := &service{Catalog: c, views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, likeBigtable: likeBigtable, leads: leads}
 	bigtablepb.RegisterBigtableServer(to, s)
 	smolwcpb.RegisterBatchesServer(to, batches{service: s})

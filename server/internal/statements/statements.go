@@ -33,7 +33,7 @@ type service struct {
 
 // Register adds the service to a gRPC server. replicas describes the server's
 // standbys; nil without any.
-func Register(to *grpc.Server, c *catalog.Catalog, replicas func(context.Context) (*smolwcpb.ListReplicasResponse, error)) {
+func Register(to grpc.ServiceRegistrar, c *catalog.Catalog, replicas func(context.Context) (*smolwcpb.ListReplicasResponse, error)) {
 	smolwcpb.RegisterStatementsServer(to, service{Catalog: c, replicas: replicas})
 }
 

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+
+	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/wire"
+	"github.com/smolwc/smolwc/branch"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+)
+
+// A BranchMerge is the result of [Client.MergeBranch].
+type BranchMerge struct {
+	// Report has no Schema.
+	branch.MergeReport
+	// Created are the tables and families that were created, in words.
+	Created []string
+}
+
+// MergeBranch makes the changes of a branch in the server's database, as [branch.Merge] does;
+// both may be in use. o.Checkpoint is not used. It needs the right to administer all tables.
+func (c *Client) MergeBranch(ctx context.Context, name string, o branch.MergeOptions) (m BranchMerge, err error) {
+	if err := c.ready(ctx); err != nil {
+		return m, databaseError(err)
+	}
+	req := &smolwcpb.MergeBranchRequest{Branch: name, DryRun: o.DryRun}
+	switch o.Winner {
+	case branch.Ours:
+		req.Winner = smolwcpb.MergeBranchRequest_OURS
+	case branch.Theirs:
+		req.Winner = smolwcpb.MergeBranchRequest_THEIRS
+	}
+	resp, err := c.database.MergeBranch(ctx, req)
+	if err != nil {
+		return m, databaseError(err)
+	}
+	m.MergeReport = branch.MergeReport{Rows: resp.GetRows(), Cells: resp.GetCells(), Conflicts: resp.GetConflicts(), Commits: int(resp.GetCommits())}
+	m.Created = resp.GetCreated()
+	for _, f := range resp.GetFirst() {
+		conflict := branch.Conflict{Table: f.GetTable(), Row: string(f.GetRow()), Family: f.GetFamily(), Qualifier: string(f.GetQualifier())}
+		for _, v := range []struct {
+			to   *cells.Value
+			from []byte
+		}{{&conflict.Base, f.GetBase()}, {&conflict.Ours, f.GetOurs()}, {&conflict.Theirs, f.GetTheirs()}} {
+			if len(v.from) == 0 {
+				continue
+			}
+			if *v.to, err = cells.DecodeValue(v.from); err != nil {
+				return m, &query.Error{Op: "merge branch", Kind: query.KindInternal, Err: fmt.Errorf("the server's answer: %w", err)}
+			}
+		}
+		m.First = append(m.First, conflict)
+	}
+	if m.Conflicts > 0 && o.Winner == branch.NoWinner {
+		return m, &query.Error{Op: "merge branch", Kind: query.KindConflict, Err: fmt.Errorf("%w: %d; nothing was written", branch.ErrConflicts, m.Conflicts)}
+	}
+	return m, nil
+}
+
+// DropBranch removes a branch that the server serves as an instance, with all of its files.
+// Calls about it are cancelled. It needs the right to administer all tables of the branch.
+func (c *Client) DropBranch(ctx context.Context, name string) error {
+	if err := c.ready(ctx); err != nil {
+		return databaseError(err)
+	}
+	_, err := c.instances.DeleteInstance(ctx, &adminpb.DeleteInstanceRequest{Name: wire.Instance{Project: c.own.Project, ID: name}.String()})
+	return clientError("drop branch", "", "", err)
+}
