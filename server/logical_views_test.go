@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,61 @@ func TestLogicalViewsAreQueried(t *testing.T) {
 	r.must(r.materialize("sums", "SELECT CAST(f['model'] AS STRING) AS model, COUNT(*) AS n FROM t GROUP BY model"))
 	r.must(r.logical("pairs", "SELECT model FROM sums WHERE n = 2"))
 	r.wantQuery(c, "SELECT * FROM pairs", "757")
+}
+
+// A view shows each client the rows for which its view parameters ask, whatever the query.
+func TestParametersOfViews(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f")
+	for _, key := range []string{"ann#1", "ann#2", "bob#1", "O'Hara#1"} {
+		r.set(tab, key, "f:of="+strings.Split(key, "#")[0])
+	}
+	r.must(r.logical("mine", "SELECT _key, f['of'] AS of FROM t WHERE STARTS_WITH(_key, CAST(CONCAT(VIEW_PARAMETERS('user'), '#') AS BYTES))"))
+	r.must(r.logical("both", "SELECT m._key, o.of FROM mine AS m JOIN (SELECT f['of'] AS of FROM t WHERE f['of'] = CAST(view_parameters('user') AS BYTES)) AS o ON m.of = o.of"))
+	str := func(s string) *bigtablepb.Value {
+		return &bigtablepb.Value{Kind: &bigtablepb.Value_StringValue{StringValue: s}}
+	}
+	prepared := func(query string) *bigtablepb.ExecuteQueryRequest {
+		resp, err := r.data().PrepareQuery(r.ctx(), &bigtablepb.PrepareQueryRequest{InstanceName: parent, Query: query, DataFormat: &bigtablepb.PrepareQueryRequest_ProtoFormat{}})
+		r.must(err)
+		return &bigtablepb.ExecuteQueryRequest{InstanceName: parent, PreparedQuery: resp.GetPreparedQuery()}
+	}
+	for user, want := range map[string][]string{
+		"ann": {"ann#1", "ann#2"}, "O'Hara": {"O'Hara#1"}, "%": nil, "' OR TRUE OR '": nil,
+	} {
+		for _, query := range []string{"SELECT _key, of FROM mine", "SELECT * FROM mine WHERE TRUE OR of = b'bob'", "SELECT DISTINCT _key, 1 FROM both ORDER BY _key"} {
+			req := prepared(query)
+			req.ViewParameters = map[string]*bigtablepb.Value{"user": str(user), "unused": str("x")}
+			if got, _ := r.execute(req, 1000); !slices.Equal(got, want) {
+				t.Errorf("%s for %s: %q, want %q", query, user, got, want)
+			}
+		}
+	}
+	for _, c := range []struct {
+		query  string
+		params map[string]*bigtablepb.Value
+		reason string
+	}{
+		{"SELECT * FROM mine", nil, `view mine: the view parameter "user" has no value`},
+		{"SELECT * FROM mine", map[string]*bigtablepb.Value{"User": str("ann")}, "has no value"},
+		{"SELECT * FROM mine", map[string]*bigtablepb.Value{"user": {Kind: &bigtablepb.Value_IntValue{IntValue: 1}}}, "not a valid STRING"},
+		{"SELECT * FROM mine", map[string]*bigtablepb.Value{"user": {}}, "not a valid STRING"},
+	} {
+		req := prepared(c.query)
+		req.ViewParameters = c.params
+		stream, err := r.data().ExecuteQuery(r.ctx(), req)
+		r.must(err)
+		_, err = stream.Recv()
+		r.wantCode(err, codes.InvalidArgument, c.reason)
+	}
+	for _, query := range []string{"SELECT VIEW_PARAMETERS('user')", "SELECT _key, SAFE.VIEW_PARAMETERS('user') FROM mine", "SELECT _key FROM mine WHERE of = (SELECT VIEW_PARAMETERS('user'))"} {
+		_, err := r.data().PrepareQuery(r.ctx(), &bigtablepb.PrepareQueryRequest{InstanceName: parent, Query: query, DataFormat: &bigtablepb.PrepareQueryRequest_ProtoFormat{}})
+		r.wantCode(err, codes.InvalidArgument, "VIEW_PARAMETERS")
+	}
+	for _, call := range []string{"VIEW_PARAMETERS()", "VIEW_PARAMETERS('a', 'b')", "VIEW_PARAMETERS(_key)", "VIEW_PARAMETERS(b'a')", "SAFE.VIEW_PARAMETERS('a')", "VIEW_PARAMETERS(DISTINCT 'a')", "VIEW_PARAMETERS('a') OVER ()"} {
+		r.wantCode(r.logical("wrong", "SELECT _key, "+call+" AS c FROM t"), codes.InvalidArgument)
+	}
+	r.wantCode(r.materialize("kept", "SELECT _key, VIEW_PARAMETERS('user') AS user FROM t ORDER BY _key"), codes.InvalidArgument, "a materialized view cannot have VIEW_PARAMETERS")
 }
 
 // A view that is wrong, or whose table is gone, says so.

@@ -22,15 +22,31 @@ func NewParams(types map[string]value.Type) (Params, error) { return bind.NewPar
 // [value.Numeric], [value.Interval], [value.Datetime], [value.Date] or [value.JSON], or a slice of
 // string, []byte, int64, float64 or bool for an ARRAY. A nil slice is an empty ARRAY, and nil
 // []byte is empty BYTES. Times have a precision of microseconds.
+//
+// A Param of a view is a string for VIEW_PARAMETERS(Name) in the queries of logical views. The
+// text of the query sees it only as the views show it.
 type Param struct {
-	Name  string // without the @
-	Value any
+	Name   string // without the @
+	Value  any
+	OfView bool
 }
 
 // ParamsOf are bound parameters.
 func ParamsOf(params ...Param) (Params, error) {
 	types, values := map[string]value.Type{}, map[string]any{}
+	view := map[string]string{}
 	for _, p := range params {
+		if p.OfView {
+			text, ok := p.Value.(string)
+			if !ok {
+				return Params{}, parse.Invalid("view parameter %q: its value is not a string", p.Name)
+			}
+			if _, twice := view[p.Name]; twice {
+				return Params{}, parse.Invalid("view parameter %q has two values", p.Name)
+			}
+			view[p.Name] = text
+			continue
+		}
 		if _, twice := types[p.Name]; twice {
 			return Params{}, parse.Invalid("parameter @%s has two values", p.Name)
 		}
@@ -60,6 +76,9 @@ func ParamsOf(params ...Param) (Params, error) {
 	}
 	ps, err := NewParams(types)
 	if err != nil {
+		return Params{}, err
+	}
+	if ps, err = ps.WithView(view); err != nil {
 		return Params{}, err
 	}
 	return ps.Bind(values)

@@ -71,6 +71,15 @@ func Parse(text string) (*Query, error) {
 	return &Query{bind.Query{Parsed: q}}, nil
 }
 
+// ParseView reads the query of a logical view, which can have VIEW_PARAMETERS.
+func ParseView(text string) (*Query, error) {
+	q, err := parse.View(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Query{bind.Query{Parsed: q}}, nil
+}
+
 // A Function is a function that queries can call.
 type Function = bind.Function
 

@@ -187,7 +187,7 @@ type ExportResult struct {
 type Proposal struct {
 	Key     string    // the template
 	Unique  bool      // no two lines that were seen have the same key
-	NA      string    // the text of fields without a value; "": there is none
+	NA      string    // the text of fields without a value, or ""
 	Columns []Mapping // without a family if the table does not exist
 	Family  string    // of the columns; "": the table does not exist, or is without families
 	Dialect Dialect   // of CSV, as far as it is not plain

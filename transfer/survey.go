@@ -270,7 +270,7 @@ func sorted(fields []int) []int {
 	return fields
 }
 
-// oneField is the likeliest key of the fields that tell all records apart; -1: there is none.
+// oneField is the likeliest key of the fields that tell all records apart, or -1.
 func (v *survey) oneField(names []string, able []int) int {
 	best, most := -1, -100
 	for _, i := range able {

@@ -31,7 +31,7 @@ func (v *Views) UsersOf(ctx context.Context, stored, bundle string) (names []str
 	}
 	for full, view := range d.logical {
 		used = false
-		q, err := sql.Parse(view.SQL)
+		q, err := sql.ParseView(view.SQL)
 		if err != nil {
 			continue
 		}

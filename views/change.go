@@ -101,7 +101,7 @@ func (v *Views) setNote(ctx context.Context, view View, note []byte) error {
 
 // check refuses the query of a logical view that could not be run now.
 func (v *Views) check(ctx context.Context, view View) error {
-	q, err := sql.Parse(view.SQL)
+	q, err := sql.ParseView(view.SQL)
 	if err != nil {
 		return err
 	}

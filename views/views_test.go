@@ -288,6 +288,34 @@ func TestParametersOfGo(t *testing.T) {
 	}
 }
 
+// A view shows the rows for which a parameter of the view asks; the query cannot name it.
+func TestParametersOfViews(t *testing.T) {
+	v := views.Of(openTable(t, ""))
+	must(t, v.Create(t.Context(), views.View{Name: "mine", SQL: "SELECT VIEW_PARAMETERS('user') AS u FROM (SELECT COUNT(*) AS n FROM t)"}))
+	for _, c := range []struct {
+		params []sql.Param
+		want   string
+	}{
+		{[]sql.Param{{Name: "user", Value: "ann", OfView: true}, {Name: "user", Value: "ignored by the view"}}, "ann"},
+		{[]sql.Param{{Name: "user", Value: "ann"}}, `query: view mine: the view parameter "user" has no value`},
+		{[]sql.Param{{Name: "user", Value: 1, OfView: true}}, `query: view parameter "user": its value is not a string`},
+		{[]sql.Param{{Name: "user", Value: "a", OfView: true}, {Name: "user", Value: "a", OfView: true}}, `query: view parameter "user" has two values`},
+		{[]sql.Param{{Name: "user", Value: "\xff", OfView: true}}, `query: view parameter "user": a STRING must be UTF-8`},
+	} {
+		res, err := v.Query(t.Context(), "SELECT u FROM mine", c.params...)
+		got := fmt.Sprint(err)
+		if err == nil {
+			for row, err := range res.All() {
+				must(t, err)
+				must(t, row.Scan(&got))
+			}
+		}
+		if got != c.want {
+			t.Errorf("%v: %s, want %s", c.params, got, c.want)
+		}
+	}
+}
+
 // Scan converts no value: what is not of the type is an error, never a number that looks right.
 func TestScanTakesOnlyItsTypes(t *testing.T) {
 	v := views.Of(openTable(t, ""))

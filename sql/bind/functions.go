@@ -53,6 +53,7 @@ func listed() []builtin {
 		{name: "JSON_ARRAY_APPEND", text: "JSON_ARRAY_APPEND(JSON, STRING, value, … [, append_each_element => BOOL]) JSON", compile: compileJSONChange},
 		{name: "JSON_ARRAY_INSERT", text: "JSON_ARRAY_INSERT(JSON, STRING, value, … [, insert_each_element => BOOL]) JSON", compile: compileJSONChange},
 		{name: "SESSION_USER", unsteady: true},
+		{name: parse.ViewParameters, text: "VIEW_PARAMETERS(STRING) STRING", compile: compileViewParameters, unsteady: true, neverSafe: true},
 
 		{name: "ARRAY_LENGTH", text: "ARRAY_LENGTH(ARRAY<T>) INT64", compile: compileArrayLength},
 		{name: "ARRAY_FIRST", text: "ARRAY_FIRST(ARRAY<T>) T", compile: compileArrayEnd},
@@ -123,7 +124,7 @@ func listed() []builtin {
 
 // operators compile what is not a literal, a constant or an error in every place.
 var operators = map[parse.Operator]compiler{
-	parse.OpLiteral: compileLiteral, parse.OpParam: compileParam, parse.OpName: compileName, parse.OpIndex: compileIndex,
+	parse.OpLiteral: compileLiteral, parse.OpParam: compileParam, parse.OpViewParam: compileViewParam, parse.OpName: compileName, parse.OpIndex: compileIndex,
 	parse.OpField: compileField, parse.OpCall: compileCall, parse.OpCast: compileCast, parse.OpSafeCast: compileCast,
 	parse.OpNegate: compileNegate, parse.OpComplement: compileComplement, parse.OpCompare: compileCompare, parse.OpBinary: compileBinary,
 	parse.OpCase: compileCase, parse.OpSwitch: compileSwitch, parse.OpIn: compileIn, parse.OpInArray: compileInArray,

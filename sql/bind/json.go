@@ -75,7 +75,7 @@ func (p *planner) encodable(n, arg *parse.Node) (*expr, error) {
 	return e, p.placed(function.CheckJSON(n.Text, e.typ), arg.Pos)
 }
 
-// makesJSON is a function of expressions, of which each can be NULL.
+// makesJSON is a function of expressions, also of NULL ones.
 func (p *planner) makesJSON(n *parse.Node, args []*expr, call func([]any) (any, error)) *expr {
 	return p.counted(n, combinedWithNulls(args, jsonType, func(ctx context.Context, v []any) (any, error) {
 		return p.callIn(ctx, n, v, call)

@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"unicode/utf8"
+
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
@@ -10,6 +12,20 @@ import (
 type Params struct {
 	types  map[string]value.Type
 	values map[string]any // nil until they are bound
+	view   map[string]string
+}
+
+// WithView returns the parameters with values for VIEW_PARAMETERS, by name, in the queries of
+// logical views. The caller no longer changes them. Each that a view names needs one; others
+// are ignored.
+func (ps Params) WithView(values map[string]string) (Params, error) {
+	for name, v := range values {
+		if !utf8.ValidString(v) {
+			return Params{}, parse.Invalid("view parameter %q: a STRING must be UTF-8", name)
+		}
+	}
+	ps.view = values
+	return ps, nil
 }
 
 // NewParams are parameters of these types, by name: scalar types, and arrays of them.
@@ -31,7 +47,7 @@ func (ps Params) Types() map[string]value.Type { return ps.types }
 // Bind returns the parameters with values in the form of package value. Each parameter
 // needs one, of its type or nil for NULL. The caller no longer changes them.
 func (ps Params) Bind(values map[string]any) (Params, error) {
-	bound := Params{types: ps.types, values: make(map[string]any, len(ps.types))}
+	bound := Params{types: ps.types, view: ps.view, values: make(map[string]any, len(ps.types))}
 	for name, t := range ps.types {
 		v, ok := values[name]
 		switch {

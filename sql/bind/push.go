@@ -169,7 +169,7 @@ func ofOneRow(s *parse.Stage) bool {
 	s.EachNode(func(n *parse.Node) {
 		others = others || anyNode(n, seen, func(n *parse.Node) bool {
 			switch n.Op {
-			case parse.OpLiteral, parse.OpNull, parse.OpBool, parse.OpParam, parse.OpName, parse.OpIndex, parse.OpField, parse.OpFields,
+			case parse.OpLiteral, parse.OpNull, parse.OpBool, parse.OpParam, parse.OpViewParam, parse.OpName, parse.OpIndex, parse.OpField, parse.OpFields,
 				parse.OpCall, parse.OpCast, parse.OpSafeCast, parse.OpArray, parse.OpStruct, parse.OpNegate, parse.OpCompare, parse.OpIs,
 				parse.OpIn, parse.OpBetween, parse.OpInArray, parse.OpSame, parse.OpLike, parse.OpNot, parse.OpAnd, parse.OpOr,
 				parse.OpBinary, parse.OpComplement, parse.OpSwitch, parse.OpCase, parse.OpStar, parse.OpInterval, parse.OpLambda,

@@ -79,7 +79,7 @@ func (e *expansion) expand(b *parse.Block, pos int, path []string) (err error) {
 			return
 		}
 		e.views++
-		inner, failed := parse.Parse(text)
+		inner, failed := parse.View(text)
 		if failed != nil {
 			err = ofView(name, failed)
 			return
@@ -92,6 +92,25 @@ func (e *expansion) expand(b *parse.Block, pos int, path []string) (err error) {
 		}
 	})
 	return err
+}
+
+// compileViewParameters compiles a call outside of the query of a logical view.
+func compileViewParameters(p *planner, n *parse.Node) (*expr, error) {
+	return nil, p.Errorf(n.Pos, "%s stands in the query of a logical view, not in others", n.Text)
+}
+
+// compileViewParam compiles the value of a view parameter. A query that is only prepared has
+// none.
+func compileViewParam(p *planner, n *parse.Node) (*expr, error) {
+	text, ok := p.params.view[n.Text]
+	if !ok && p.params.bound() {
+		return nil, p.Errorf(n.Pos, "the view parameter %q has no value", n.Text)
+	}
+	var v any
+	if ok {
+		v = text
+	}
+	return &expr{typ: value.Type{Kind: value.TypeString}, fixed: true, eval: func(*run.Tuple) (any, error) { return v, nil }}, nil
 }
 
 // ofView is an error in the query of a view. Its place is in another text.

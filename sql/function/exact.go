@@ -102,7 +102,7 @@ func exactPower(v []any) (any, error) {
 	case x.Sign() == 0:
 		return x, nil
 	}
-	const few = 256 // of which the result is computed without error
+	const few = 256 // their result is computed without error
 	if isWhole && whole >= -few && whole <= few {
 		power := big.NewRat(1, 1)
 		of := x.Rat()

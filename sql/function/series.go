@@ -61,7 +61,7 @@ func generate(ctx context.Context, v []any) (any, error) {
 
 func errStep(name string) error { return parse.Invalid("the step of %s must not be 0", name) }
 
-// another looks whether an array of so many elements may get one more.
+// another looks whether an array of this many elements may get one more.
 func another(ctx context.Context, name string, elements int) error {
 	const look = 1 << 12 // elements between two looks at the context
 	switch {

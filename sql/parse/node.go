@@ -30,6 +30,7 @@ const (
 	OpLiteral Operator = iota
 	OpNull
 	OpBool
+	OpViewParam // Text is the name; of VIEW_PARAMETERS in the query of a logical view
 	OpParam
 	OpName
 	OpIndex

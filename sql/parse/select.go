@@ -19,8 +19,40 @@ func Parse(text string) (*Query, error) {
 	return p.query()
 }
 
+// ViewParameters is Bigtable's function for a value that a client gives beside its query:
+// https://cloud.google.com/bigtable/docs/parameterized-views-overview
+const ViewParameters = "VIEW_PARAMETERS"
+
+// View parses the query of a logical view. It makes an operator of each call of VIEW_PARAMETERS,
+// which other queries cannot write: they see the value only as the view shows it.
+func View(text string) (*Query, error) {
+	q, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	q.view = true
+	q.EachNode(func(n *Node) {
+		switch {
+		case n.Op != OpCall || n.Text != ViewParameters || err != nil:
+		case len(n.Args) != 1 || n.Args[0].Op != OpLiteral || n.Args[0].Kind != StringToken || n.Distinct || n.IgnoreNulls || n.RespectNulls || n.Windowed:
+			err = q.Errorf(n.Pos, "VIEW_PARAMETERS takes the name of a view parameter, as a STRING literal")
+		default:
+			*n = Node{Op: OpViewParam, Pos: n.Pos, Text: n.Args[0].Text}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
 // Again is the query parsed again, so that it can be changed.
-func (q *Query) Again() (*Query, error) { return Parse(q.text) }
+func (q *Query) Again() (*Query, error) {
+	if q.view {
+		return View(q.text)
+	}
+	return Parse(q.text)
+}
 
 func (p *parser) query() (*Query, error) {
 	q := &Query{Source: p.Source, Explain: p.accept("EXPLAIN")}

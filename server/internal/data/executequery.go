@@ -136,6 +136,20 @@ func bind(params sql.Params, messages map[string]*bigtablepb.Value) (sql.Params,
 	return bound, queryStatus(err)
 }
 
+// bindView gives the parameters of views the values of a request, which are STRINGs.
+func bindView(params sql.Params, messages map[string]*bigtablepb.Value) (sql.Params, error) {
+	values := make(map[string]string, len(messages))
+	for name, m := range messages {
+		text, ok := m.GetKind().(*bigtablepb.Value_StringValue)
+		if t := m.GetType(); !ok || t != nil && t.GetStringType() == nil {
+			return params, wire.Invalid("view parameter %q: the value is not a valid STRING", name)
+		}
+		values[name] = text.StringValue
+	}
+	with, err := params.WithView(values)
+	return with, queryStatus(err)
+}
+
 // metadata describes the columns of a result.
 func metadata(p *sql.Plan) *bigtablepb.ResultSetMetadata {
 	s := &bigtablepb.ProtoSchema{}
@@ -200,8 +214,11 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	if err != nil {
 		return err
 	}
-	params, err := bind(st.params, req.GetParams())
+	params, err := bindView(st.params, req.GetViewParameters())
 	if err != nil {
+		return err
+	}
+	if params, err = bind(params, req.GetParams()); err != nil {
 		return err
 	}
 	p, err := st.plan(params)
@@ -297,7 +314,7 @@ type execution struct {
 
 // resume continues after the rows that a token counts.
 func (x *execution) resume(req *bigtablepb.ExecuteQueryRequest) (err error) {
-	same := &bigtablepb.ExecuteQueryRequest{Query: req.GetQuery(), PreparedQuery: req.GetPreparedQuery(), Params: req.GetParams()}
+	same := &bigtablepb.ExecuteQueryRequest{Query: req.GetQuery(), PreparedQuery: req.GetPreparedQuery(), Params: req.GetParams(), ViewParameters: req.GetViewParameters()}
 	if x.request, err = checksum(same); err != nil {
 		return err
 	}
