@@ -84,6 +84,7 @@ type beginning struct {
 	scan bool // rows as scan prints them in JSON lines
 	// wrong says why the first line is no object of JSON; nil: it is one.
 	wrong *LineError
+	empty bool // there is no record at all
 }
 
 // begin reads the beginning of the first file, whose fields should include names.
@@ -129,9 +130,13 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 		return b, readError(path, 0, err)
 	}
 	whole = whole && all
+	empty := len(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))) == 0
 	if f.json {
-		return beginningOfJSON(path, head, whole), nil
+		b = beginningOfJSON(path, head, whole)
+		b.empty = empty
+		return b, nil
 	}
+	b.empty = empty
 	b.sight = sniffFor(head, whole, s.Dialect.of(f), names)
 	if f.tabs && len(b.rows) == 0 && len(b.names) == 0 || len(bytes.TrimSpace(head)) == 0 {
 		b.names = nil
@@ -276,10 +281,13 @@ func (s *Spec) findForm(ctx context.Context, f format, table *schema.Table) erro
 		s.listed = true
 		return nil
 	case len(b.names) == 0 && table == nil && !f.live && s.In == nil:
-		if b.wrong != nil {
+		switch {
+		case b.wrong != nil:
 			return b.wrong
+		case b.empty:
+			return fmt.Errorf("%s: the file is empty", s.paths()[0])
 		}
-		return fmt.Errorf("%s: the file is empty", s.paths()[0])
+		return nil
 	case has(familyField) && has(timestampField) && has(typeField), len(b.names) == 0:
 		return nil // the long form, or an error about it
 	case table != nil && s.wide(b, table):

@@ -170,11 +170,12 @@ func TestAwkwardFilesAreProposedOrExplained(t *testing.T) {
 		t.Errorf("%v, %+v", err, form)
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"empty.csv":    {"", "empty.csv: the file is empty"},
-		"mark.csv":     {"\xef\xbb\xbf", "the file is empty"},
-		"list.jsonl":   {`[{"id":1},{"id":2}]` + "\n", "list.jsonl:1: is not a JSON object, such as {\"field\": 1}; each line is an object, as jq -c '.[]'"},
-		"pretty.jsonl": {"[\n {\"id\":1}\n]\n", "as jq -c '.[]'"},
-		"one.jsonl":    {"{\n \"id\":1\n}\n", "as jq -c . writes it"},
+		"empty.csv":     {"", "empty.csv: the file is empty"},
+		"mark.csv":      {"\xef\xbb\xbf", "the file is empty"},
+		"nothing.jsonl": {"{}\n", `unknown table "none"`},
+		"list.jsonl":    {`[{"id":1},{"id":2}]` + "\n", "list.jsonl:1: is not a JSON object, such as {\"field\": 1}; each line is an object, as jq -c '.[]'"},
+		"pretty.jsonl":  {"[\n {\"id\":1}\n]\n", "as jq -c '.[]'"},
+		"one.jsonl":     {"{\n \"id\":1\n}\n", "as jq -c . writes it"},
 	} {
 		if _, err := transfer.Import(t.Context(), db, "none", transfer.Spec{Path: fileOf(t, name, c.text)}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %s", name, err, c.want)
