@@ -340,6 +340,20 @@ func TestCellsThatScanPrintsComeBack(t *testing.T) {
 	}
 }
 
+// Nothing of how cells are written is seen in them: a key that begins with # was left out as a comment.
+func TestCellsThatScanPrintsAreNoComments(t *testing.T) {
+	for name, text := range map[string]string{
+		"f.csv": "key,column,timestamp,type,value\n# a,c:# a,0,bytes,YQ==\n# b,c:;;;,5,string,\"x;y;z\"\n",
+		"f.tsv": "key\tcolumn\ttimestamp\ttype\tvalue\n# a\tc:# a\t0\tbytes\tYQ==\n# b\tc:;;;\t5\tstring\tx;y;z\n",
+	} {
+		db := formDB(t)
+		res, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: fileOf(t, name, text)})
+		if got := value(t, db, "t", "# a", "c", "# a") + value(t, db, "t", "# b", "c", ";;;"); err != nil || res.Rows != 2 || got != `"a"x;y;z` {
+			t.Errorf("%s: %+v, %v, %s", name, res, err, got)
+		}
+	}
+}
+
 func TestRowsThatScanPrintsComeBack(t *testing.T) {
 	db := formDB(t)
 	text := `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"9007199254740993","ts":5},{"c":"c:a","t":"string","v":"old","ts":4},{"c":"d:","t":"bytes","v_b64":"AP8=","ts":6},{"c":"c:n","t":"f64","v":"-Infinity","ts":7}]}

@@ -178,15 +178,18 @@ func (v *view) isTable() bool {
 	return false
 }
 
-// exported is how an export writes a file: its first field is the row. Values may look like
-// anything, so nothing is to be seen in them.
+// exported is how an export writes a file, whose first field is the row, or scan its cells. Values
+// may look like anything, so nothing is to be seen in them.
 func exported(head []byte, given Dialect) (d Dialect, ok bool) {
-	name, _, ok := bytes.Cut(head, []byte(","))
-	if !ok || codeName(string(name)) != rowField || given.Separator != "" && given.Separator != "," {
+	sep := cmp.Or(given.Separator, ",")
+	name, _, ok := bytes.Cut(head, []byte(sep))
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	listed := strings.TrimSuffix(string(line), "\r") == strings.Join(listedFields, sep)
+	if ok = ok && sep == "," && codeName(string(name)) == rowField; !ok && !listed {
 		return given, false
 	}
 	d = given
-	d.Separator, d.Quote, d.Header, d.Comment = ",", cmp.Or(given.Quote, `"`), cmp.Or(given.Header, Yes), cmp.Or(given.Comment, None)
+	d.Separator, d.Quote, d.Header, d.Comment = sep, cmp.Or(given.Quote, `"`), cmp.Or(given.Header, Yes), cmp.Or(given.Comment, None)
 	d.Skip = cmp.Or(given.Skip, -1)
 	return d, true
 }
