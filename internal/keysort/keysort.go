@@ -68,20 +68,29 @@ func (s *sorter) shared(all []Entry) int {
 	return n
 }
 
-// sort sorts entries whose keys share their first depth bytes.
+// sort sorts entries whose keys share their first depth bytes. It calls itself only for a part of
+// them, so that long keys take no stack.
 func (s *sorter) sort(all []Entry, depth int) {
-	inOrder, before := true, Entry{}
-	for i := range all {
-		if s.ended(i + 1) {
-			return
+	for {
+		inOrder, alike, before := true, true, Entry{}
+		for i := range all {
+			if s.ended(i + 1) {
+				return
+			}
+			e := &all[i]
+			e.word = wordAt(s.key(e.At), depth)
+			inOrder = inOrder && (e.word > before.word || e.word == before.word && e.At >= before.At)
+			alike = alike && e.word == all[0].word
+			before = *e
 		}
-		e := &all[i]
-		e.word = wordAt(s.key(e.At), depth)
-		inOrder = inOrder && (e.word > before.word || e.word == before.word && e.At >= before.At)
-		before = *e
-	}
-	if !inOrder {
-		s.radix(all, 0)
+		if alike && s.ctx.Err() == nil && s.longer(all, depth+8) {
+			depth += 8
+			continue
+		}
+		if !inOrder {
+			s.radix(all, 0)
+		}
+		break
 	}
 	for from, to := 0, 0; from < len(all); from = to {
 		for to = from + 1; to < len(all) && all[to].word == all[from].word; to++ {

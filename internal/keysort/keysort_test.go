@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -60,6 +61,16 @@ func TestSortIsAStableSort(t *testing.T) {
 			t.Fatalf("of %q: %v with %v equal, want %v with %v", keys, got, equal, want, runs)
 		}
 	})
+}
+
+// Long equal keys take no stack: a call for each eight bytes of two texts ended the process.
+func TestLongEqualKeysTakeNoStack(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(4 << 20))
+	long := bytes.Repeat([]byte("a"), 1<<20)
+	got, equal := sorted(t.Context(), [][]byte{append(slices.Clone(long), 0), long, long, []byte("b")})
+	if want := []int{1, 2, 0, 3}; !slices.Equal(got, want) || fmt.Sprint(equal) != "[[1 2]]" {
+		t.Errorf("%v with %v equal; want %v", got, equal, want)
+	}
 }
 
 // A sort whose context ends leaves all entries, in any order.
