@@ -104,15 +104,12 @@ func exactPower(v []any) (any, error) {
 	}
 	const few = 256 // their result is computed without error
 	if isWhole && whole >= -few && whole <= few {
-		power := big.NewRat(1, 1)
-		of := x.Rat()
+		of, times := x.Rat(), big.NewInt(max(whole, -whole))
 		if whole < 0 {
 			of.Inv(of)
 		}
-		for range max(whole, -whole) {
-			power.Mul(power, of)
-		}
-		if n, ok := value.NumericOfRat(power); ok {
+		power := func(n *big.Int) *big.Int { return new(big.Int).Exp(n, times, nil) }
+		if n, ok := value.NumericOfRat(new(big.Rat).SetFrac(power(of.Num()), power(of.Denom()))); ok {
 			return n, nil
 		}
 		return nil, parse.Invalid("NUMERIC overflow in POW")
