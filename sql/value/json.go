@@ -268,6 +268,7 @@ func Decimal(text string) (negative bool, digits string, power int) {
 type jsonWriter struct {
 	out     []byte
 	members []jsonMember
+	scratch []byte
 }
 
 // A jsonMember is the place of a member, with its name, in the written text.
@@ -296,13 +297,13 @@ func (w *jsonWriter) closeObject(first, start int) {
 	}
 	slices.SortStableFunc(all, func(a, b jsonMember) int { return cmp.Compare(a.name, b.name) })
 	all = slices.CompactFunc(all, func(a, b jsonMember) bool { return a.name == b.name })
-	written := slices.Clone(w.out[start:])
+	w.scratch = append(w.scratch[:0], w.out[start:]...)
 	w.out = w.out[:start]
 	for i, m := range all {
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
-		w.out = append(w.out, written[m.start-start:m.end-start]...)
+		w.out = append(w.out, w.scratch[m.start-start:m.end-start]...)
 	}
 }
 
