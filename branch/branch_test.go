@@ -547,3 +547,62 @@ func TestAConflictDuringAMerge(t *testing.T) {
 		t.Errorf("the database has %q", got)
 	}
 }
+
+// A merge with what was known of a branch before another merge leaves the base in force.
+func TestAMergeOfABranchAsItWasBefore(t *testing.T) {
+	db, d := made(t)
+	before, err := d.Create(t.Context(), "b", db.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := Merge(t.Context(), db, before, MergeOptions{}); err != nil {
+			t.Error(err)
+		}
+		if _, err := Diff(t.Context(), must(d.Get("b")), func(Difference) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A branch that is merged is not dropped; so a merge never ends in another branch of the name.
+func TestABranchThatIsMergedIsNotDropped(t *testing.T) {
+	db, d := made(t)
+	ctx := t.Context()
+	b := must(d.Create(ctx, "b", db.Checkpoint))
+	defer func() { beforeWrite = func() {} }()
+	beforeWrite = func() {
+		if err := d.Drop(ctx, "b"); query.KindOf(err) != query.KindBusy {
+			t.Errorf("dropped during a merge: %v", err)
+			_, _ = d.Create(ctx, "b", db.Checkpoint)
+		}
+		beforeWrite = func() {}
+		if _, err := Merge(ctx, db, b, MergeOptions{}); query.KindOf(err) != query.KindBusy {
+			t.Errorf("merged during a merge: %v", err)
+		}
+	}
+	if _, err := Merge(ctx, db, b, MergeOptions{}); err != nil {
+		t.Error(err)
+	}
+	beforeWrite = func() {}
+	if _, err := Diff(ctx, must(d.Get("b")), func(Difference) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := d.Drop(ctx, "b"); err != nil {
+		t.Fatal(err)
+	}
+	must(d.Create(ctx, "b", db.Checkpoint))
+	if _, err := Merge(ctx, db, b, MergeOptions{}); query.KindOf(err) != query.KindNotFound {
+		t.Errorf("merged a branch that was dropped: %v", err)
+	}
+	if _, err := Diff(ctx, must(d.Get("b")), func(Difference) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

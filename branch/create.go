@@ -132,7 +132,7 @@ func syncDir(path string) error {
 	return errors.Join(osfile.SyncDir(dir), dir.Close())
 }
 
-// Drop removes a branch with all of its files. One that is open, or has branches of its own,
+// Drop removes a branch with all of its files. One that is open or merged, or has branches of its own,
 // is an error of kind [query.KindBusy]. A Drop that is interrupted has removed the branch or
 // not; in the first case the next Create or Drop of any branch removes the rest of its files.
 func (d Dir) Drop(ctx context.Context, name string) error {
@@ -159,6 +159,11 @@ func (d Dir) drop(ctx context.Context, name string) error {
 	if !own.isEmpty() {
 		return errorf(query.KindBusy, "branch %q has branches of its own, in %s; drop them first", name, own.path)
 	}
+	whole, err := takeBranch(filepath.Dir(b.Dir), name)
+	if err != nil {
+		return err
+	}
+	defer whole.Release()
 	c, err := claim.Take(b.Dir)
 	switch {
 	case err == nil:

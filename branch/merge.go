@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
@@ -76,8 +78,8 @@ var beforeWrite = func() {}
 
 // Merge makes the changes of a branch since its base in the database that it was made of,
 // which is open for writing. Others may write the database and the branch meanwhile: the state
-// that the branch has at the beginning is merged. Only one Merge of a branch runs at
-// a time.
+// that the branch has at the beginning is merged. While it is merged, another Merge and
+// [Dir.Drop] are errors of kind [query.KindBusy].
 //
 // It compares column by column, all versions with timestamps and types. A column that only the
 // branch has changed gets the branch's cells, and loses those that the branch has deleted. A
@@ -106,6 +108,7 @@ type merging struct {
 	b                  Branch
 	o                  MergeOptions
 	report             MergeReport
+	claim              *claim.Claim // on the directory of the branch; nil if nothing is written
 
 	families map[string]schema.Aggregate // of the current table
 	table    string
@@ -121,6 +124,11 @@ func (m *merging) run(ctx context.Context) (err error) {
 	if id := m.ours.UUID().String(); id != m.b.Origin {
 		return errorf(query.KindFailedPrecondition, "branch %q is of the database %s, and this one is %s", m.b.Name, m.b.Origin, id)
 	}
+	defer func() {
+		if m.claim != nil {
+			m.claim.Release()
+		}
+	}()
 	next, err := m.fix(ctx)
 	if err != nil {
 		return err
@@ -161,6 +169,10 @@ func (m *merging) fix(ctx context.Context) (next Branch, err error) {
 		m.base, m.theirs, err = m.b.open(m.b.Dir)
 		return next, err
 	}
+	if err := m.take(); err != nil {
+		return next, err
+	}
+	next = m.b
 	if err := m.sweep(); err != nil { // of a merge that was interrupted
 		return next, err
 	}
@@ -181,6 +193,37 @@ func (m *merging) fix(ctx context.Context) (next Branch, err error) {
 		err = errors.Join(err, m.sweep())
 	}
 	return next, err
+}
+
+// take keeps the branch from others that merge or drop it, and looks it up again: it may have
+// another base since, or be another branch.
+func (m *merging) take() (err error) {
+	dir := filepath.Dir(m.b.Dir)
+	m.claim, err = takeBranch(dir, m.b.Name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !m.claim.Holds(dir) {
+		return errorf(query.KindNotFound, "branch %q was dropped", m.b.Name)
+	}
+	if err != nil {
+		return err
+	}
+	now, err := Dir{filepath.Dir(dir)}.Get(m.b.Name)
+	if err == nil && now.ID != m.b.ID {
+		err = errorf(query.KindNotFound, "branch %q was dropped, and there is another one of this name", m.b.Name)
+	}
+	m.b = now
+	return err
+}
+
+// takeBranch claims the directory of a branch: it is merged or dropped.
+func takeBranch(dir, name string) (*claim.Claim, error) {
+	c, err := claim.Take(dir)
+	switch {
+	case errors.Is(err, claim.ErrHere) || errors.Is(err, claim.ErrElsewhere):
+		return nil, errorf(query.KindBusy, "branch %q is being merged or dropped", name)
+	case err != nil:
+		return nil, fileError(err)
+	}
+	return c, nil
 }
 
 // checkpoint copies a branch that nobody has open.
