@@ -36,6 +36,8 @@ type Token struct {
 type Grant struct {
 	Right  Right  `json:"right"`
 	Tables string `json:"tables"`
+
+	plain bool // of tables without a prefix in their names alone
 }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -66,7 +68,7 @@ func (g Grant) covers(name string, exact bool) bool {
 // allows reports whether a grant gives a right to a resource. The right to a view does
 // not include the right to change the view: its holder could widen it.
 func (g Grant) allows(right Right, r Resource) bool {
-	if g.Right < right {
+	if g.Right < right || g.plain && strings.Contains(r.Name, "/") {
 		return false
 	}
 	return g.covers(r.Name, r.Exact) || r.View != "" && right < Admin && g.covers(r.Name+viewMark+r.View, r.Exact)
@@ -350,7 +352,8 @@ func (t *Tokens) refresh() {
 }
 
 // Within is the token for a database whose tables have a prefix before their names in this
-// one: the grants to them, without the prefix. A nil token stays nil.
+// one: the grants to them, without the prefix. Only a grant to all tables is one to those that
+// have a prefix there. A nil token stays nil.
 func (t *Token) Within(prefix string) *Token {
 	if t == nil {
 		return nil
@@ -359,6 +362,7 @@ func (t *Token) Within(prefix string) *Token {
 	within.Grants = nil
 	for _, g := range t.Grants {
 		names, all := strings.CutSuffix(g.Tables, "*")
+		g.plain = g.Tables != "*"
 		if rest, ok := strings.CutPrefix(g.Tables, prefix); ok {
 			g.Tables = rest
 		} else if all && strings.HasPrefix(prefix, names) {
