@@ -45,6 +45,8 @@ type place[T Opened] struct {
 
 	ending  bool
 	drained chan struct{} // is closed when it ends and the last use ended
+	closed  bool          // nothing is open: it does not count
+	shut    chan struct{} // is closed with closed
 	gone    chan struct{} // is closed when the place is free
 
 	// cut ends the contexts of all uses.
@@ -114,7 +116,7 @@ func (p *Pool[T]) take(name string) (pl *place[T], wait <-chan struct{}, err err
 		}
 		return pl, nil, nil
 	}
-	if len(p.places) >= p.Most {
+	if p.taken() >= p.Most {
 		wait, err := p.makeRoom()
 		return nil, wait, err
 	}
@@ -126,7 +128,9 @@ func (p *Pool[T]) take(name string) (pl *place[T], wait <-chan struct{}, err err
 		defer p.mu.Unlock()
 		if pl.it, pl.err = it, err; err != nil && !pl.ending {
 			delete(p.places, name)
+			pl.closed = true
 			defer close(pl.gone)
+			defer close(pl.shut)
 		}
 		close(pl.opened)
 	}()
@@ -135,7 +139,7 @@ func (p *Pool[T]) take(name string) (pl *place[T], wait <-chan struct{}, err err
 
 // add adds a place.
 func (p *Pool[T]) add(name string) *place[T] {
-	pl := &place[T]{name: name, opened: make(chan struct{}), drained: make(chan struct{}), gone: make(chan struct{})}
+	pl := &place[T]{name: name, opened: make(chan struct{}), drained: make(chan struct{}), shut: make(chan struct{}), gone: make(chan struct{})}
 	pl.cut, pl.setCut = context.WithCancelCause(context.Background())
 	if p.places == nil {
 		p.places = map[string]*place[T]{}
@@ -144,22 +148,39 @@ func (p *Pool[T]) add(name string) *place[T] {
 	return pl
 }
 
-// makeRoom is closed when a place is free.
+// taken is the number of places that count.
+func (p *Pool[T]) taken() (n int) {
+	for _, pl := range p.places {
+		if !pl.closed {
+			n++
+		}
+	}
+	return n
+}
+
+// makeRoom is closed when a place no longer counts. Nobody waits for the uses of others to end
+// while a branch is idle.
 func (p *Pool[T]) makeRoom() (<-chan struct{}, error) {
-	var oldest *place[T]
+	var oldest, used *place[T]
 	for _, pl := range p.places {
 		switch {
+		case pl.closed:
+		case pl.ending && pl.uses == 0:
+			return pl.shut, nil
 		case pl.ending:
-			return pl.gone, nil
+			used = pl
 		case pl.uses == 0 && (oldest == nil || pl.since.Before(oldest.since)):
 			oldest = pl
 		}
 	}
-	if oldest == nil {
-		return nil, fmt.Errorf("%w: %d", ErrFull, p.Most)
+	switch {
+	case oldest != nil:
+		p.end(oldest, ErrEnding, nil)
+		return oldest.shut, nil
+	case used != nil:
+		return used.shut, nil
 	}
-	p.end(oldest, ErrEnding, nil)
-	return oldest.gone, nil
+	return nil, fmt.Errorf("%w: %d", ErrFull, p.Most)
 }
 
 func (p *Pool[T]) release(pl *place[T]) {
@@ -207,6 +228,7 @@ func (p *Pool[T]) end(pl *place[T], cause error, then func()) {
 				p.Failed(pl.name, err)
 			}
 		}
+		p.close(pl)
 		if then != nil {
 			then()
 		}
@@ -217,6 +239,16 @@ func (p *Pool[T]) end(pl *place[T], cause error, then func()) {
 			close(pl.gone)
 		}
 	}()
+}
+
+// close says that nothing is open in a place.
+func (p *Pool[T]) close(pl *place[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !pl.closed {
+		pl.closed = true
+		close(pl.shut)
+	}
 }
 
 // Without runs fn while the branch is closed: it cancels all uses with ErrDropped, and later
@@ -254,8 +286,9 @@ func (p *Pool[T]) without(name string, fn func()) (wait <-chan struct{}, err err
 		return nil, ErrEnding
 	case pl == nil:
 		pl = p.add(name)
-		pl.err = ErrDropped
+		pl.err, pl.closed = ErrDropped, true
 		close(pl.opened)
+		close(pl.shut)
 	case pl.ending:
 		return pl.gone, nil
 	}

@@ -178,3 +178,39 @@ func TestADropEndsAnOpen(t *testing.T) {
 		t.Errorf("%d are open, %d places are taken", open.Load(), p.Len())
 	}
 }
+
+// A drop that takes long holds no place: other branches are opened meanwhile, and the end of the
+// pool waits for it.
+func TestADropHoldsNoPlace(t *testing.T) {
+	p, open := newPool(t, 1, time.Hour)
+	use := func(name string) {
+		t.Helper()
+		_, _, done, err := p.Use(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done()
+	}
+	use("a")
+	for _, name := range []string{"a", "never used"} {
+		begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+		go func() {
+			ended <- p.Without(t.Context(), name, func() error {
+				close(begun)
+				<-end
+				return nil
+			})
+		}()
+		<-begun
+		use("b")
+		use("c")
+		close(end)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	p.Close()
+	if open.Load() != 0 || p.Len() != 0 {
+		t.Errorf("%d are open, %d places are taken", open.Load(), p.Len())
+	}
+}
