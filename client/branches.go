@@ -2,9 +2,12 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/api/wire"
@@ -67,6 +70,9 @@ func (c *Client) DropBranch(ctx context.Context, name string) error {
 	if err := c.ready(ctx); err != nil {
 		return databaseError(err)
 	}
-	_, err := c.instances.DeleteInstance(ctx, &adminpb.DeleteInstanceRequest{Name: wire.Instance{Project: c.own.Project, ID: name}.String()})
+	_, err := c.instances.DeleteInstance(ctx, &adminpb.DeleteInstanceRequest{Name: wire.Instance{Project: c.own.Project, ID: name}.Branch()})
+	if status.Code(err) == codes.InvalidArgument && branch.CheckName(name) == nil {
+		return &query.Error{Op: "drop branch", Kind: query.KindFailedPrecondition, Err: errors.New("the server does not serve branches, as smolwc serve --branches does")}
+	}
 	return clientError("drop branch", "", "", err)
 }

@@ -106,8 +106,9 @@ func (b *branchServer) open(ctx context.Context, name string) (*openBranch, erro
 	return is, nil
 }
 
-// named is the branch that a request is about; "" for the database itself.
-func (b *branchServer) named(req any) (string, error) {
+// named is the branch that a request is about; "" for the database itself, which also answers
+// clients that have no rights to the branch: they open none.
+func (b *branchServer) named(ctx context.Context, req any) (string, error) {
 	name := branches.NameIn(req)
 	in, rest, ok := wire.CutInstance(name)
 	own := b.catalog.Own
@@ -115,6 +116,9 @@ func (b *branchServer) named(req any) (string, error) {
 		return "", nil
 	}
 	if _, creates := req.(*adminpb.CreateInstanceRequest); creates && rest != "" {
+		return "", nil
+	}
+	if token := access.TokenOf(ctx).Within(in.Prefix()); token != nil && len(token.Grants) == 0 {
 		return "", nil
 	}
 	if b.pool.Has(in.ID) {
@@ -169,7 +173,12 @@ func (b *branchServer) Unary(ctx context.Context, method string, req any, own fu
 	if list, ok := req.(*adminpb.ListInstancesRequest); ok {
 		return b.list(list, own)
 	}
-	name, err := b.named(req)
+	if drop, ok := req.(*adminpb.DeleteInstanceRequest); ok {
+		if in, ok := wire.CutBranch(drop.GetName()); ok && in.Project == b.catalog.Own.Project {
+			return b.drop(ctx, in.ID) // also one that is hidden
+		}
+	}
+	name, err := b.named(ctx, req)
 	switch {
 	case err != nil:
 		return nil, catalog.Status(ctx, err)
@@ -183,11 +192,7 @@ func (b *branchServer) Unary(ctx context.Context, method string, req any, own fu
 		if req.GetName() != b.instance(name).String() {
 			return own() // which refuses the name
 		}
-		err := b.pool.Without(ctx, name, func() error { return b.o.Dir.Drop(context.WithoutCancel(ctx), name) })
-		if err == nil {
-			b.logger.Info("dropped the branch", "branch", name)
-		}
-		return &emptypb.Empty{}, catalog.Status(ctx, err)
+		return b.drop(ctx, name)
 	}
 	err = b.call(ctx, name, method, req, func(ctx context.Context, to branches.Service) (err error) {
 		resp, err = to.Unary(ctx, req)
@@ -196,9 +201,17 @@ func (b *branchServer) Unary(ctx context.Context, method string, req any, own fu
 	return resp, err
 }
 
+func (b *branchServer) drop(ctx context.Context, name string) (any, error) {
+	err := b.pool.Without(ctx, name, func() error { return b.o.Dir.Drop(ctx, name) })
+	if err == nil {
+		b.logger.Info("dropped the branch", "branch", name)
+	}
+	return &emptypb.Empty{}, catalog.Status(ctx, err)
+}
+
 // Stream implements branches.Switch.
 func (b *branchServer) Stream(ctx context.Context, method string, req any, own func() error, other func(context.Context, branches.Service) error) error {
-	name, err := b.named(req)
+	name, err := b.named(ctx, req)
 	switch {
 	case err != nil:
 		return catalog.Status(ctx, err)

@@ -30,6 +30,18 @@ func (i Instance) String() string {
 // unless the instance is the database's own.
 func (i Instance) Prefix() string { return storedname.Prefix(i.Project, i.ID) }
 
+// Branch names the branch with the name of an instance in calls of DeleteInstance. A server
+// that serves no branches refuses it: the name of the instance would delete that with its tables.
+func (i Instance) Branch() string { return i.String() + "/" + branchSegment }
+
+// CutBranch reads projects/P/instances/I/branch.
+func CutBranch(name string) (i Instance, ok bool) {
+	i, rest, ok := CutInstance(name)
+	return i, ok && rest == branchSegment
+}
+
+const branchSegment = "branch"
+
 // CutSegment cuts "kind/id" off the front of a resource name; the text after the
 // slash after the id is rest.
 func CutSegment(name, kind string) (id, rest string, ok bool) {
