@@ -49,11 +49,13 @@ func TestTheRightToABranchIsNoneToOtherInstances(t *testing.T) {
 func TestADropDeletesNoInstanceOfTheName(t *testing.T) {
 	withBranches := branchesServed(t, server.Options{}, server.BranchOptions{})
 	without := newRig(t)
-	hidden := schema.Table{Name: project + "/b/t", Families: []schema.Family{{Name: "f"}}}
-	withBranches.branch("b")
+	for _, r := range []*rig{withBranches.rig, without} {
+		_, err := adminpb.NewBigtableTableAdminClient(r.conn).CreateTable(r.ctx(), &adminpb.CreateTableRequest{Parent: "projects/" + project + "/instances/b", TableId: "t", Table: &adminpb.Table{}})
+		r.must(err)
+	}
+	withBranches.branch("b") // the table hides it
 	withBranches.branch(instance)
 	for what, r := range map[string]*rig{"with": withBranches.rig, "without": without} {
-		r.must(r.db.CreateTable(r.ctx(), hidden))
 		c, err := client.Dial(r.addr, client.Options{Instance: parent})
 		r.must(err)
 		for _, name := range []string{"b", instance, "unknown"} {
@@ -64,7 +66,7 @@ func TestADropDeletesNoInstanceOfTheName(t *testing.T) {
 			}
 		}
 		r.must(c.Close())
-		if _, ok := r.db.LookupTable(hidden.Name); !ok {
+		if _, ok := r.db.LookupTable(project + "/b/t"); !ok {
 			t.Errorf("%s branches, the table of the instance is gone", what)
 		}
 	}

@@ -1354,7 +1354,7 @@ func (x *MergeBranchRequest) GetDryRun() bool {
 
 type MergeBranchResponse struct {
 	state         protoimpl.MessageState          `protogen:"open.v1"`
-	Rows          int64                           `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"` // that are changed
+	Rows          int64                           `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"` // rows that are changed
 	Cells         int64                           `protobuf:"varint,2,opt,name=cells,proto3" json:"cells,omitempty"`
 	Conflicts     int64                           `protobuf:"varint,3,opt,name=conflicts,proto3" json:"conflicts,omitempty"` // without a winner nothing was written then
 	First         []*MergeBranchResponse_Conflict `protobuf:"bytes,4,rep,name=first,proto3" json:"first,omitempty"`

@@ -38,7 +38,7 @@ type Stored struct {
 // Exists reports whether there is a cell.
 func (s Stored) Exists() bool { return s.State.Type() != cells.TypeAny }
 
-// Equal reports whether both are the same cell or both are none.
+// Equal reports whether both are the same cell or neither exists.
 func (s Stored) Equal(o Stored) bool { return s.State.Equal(o.State) }
 
 // NewIdentity makes the copy of a database's files, in a directory that nothing has open, a

@@ -17,7 +17,7 @@ type grouping struct {
 	aggs   []*aggregate
 	slots  map[int]*expr // by the number of a key or an aggregate call
 	at     map[int]int   // of the keys, by their numbers
-	sets   []uint64      // bits of the keys of each grouping set; nil: there are none
+	sets   []uint64      // bits of the keys of each grouping set; nil: none
 	numbering
 }
 
