@@ -331,7 +331,7 @@ func pictures(t *testing.T, at *site) {
 	defer b.close()
 	until(t, "the overview has figures", func() bool {
 		b.open("/")
-		return eval[bool](b, `!!document.querySelector(".figures polyline") && !!document.querySelector(".count")`)
+		return glance[bool](b, `!!document.querySelector(".figures polyline") && !!document.querySelector(".count")`)
 	})
 	for _, p := range []struct {
 		name, path string

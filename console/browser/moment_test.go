@@ -17,7 +17,7 @@ func asItWas(t *testing.T, at *site) {
 	b.look(looks[0])
 	until(t, "moments of some seconds", func() bool {
 		b.open("/moment?table=fleet")
-		return eval[bool](b, `(e => !!e && e.max - e.min > 2)(document.querySelector("#second"))`)
+		return glance[bool](b, `(e => !!e && e.max - e.min > 2)(document.querySelector("#second"))`)
 	})
 	last := eval[int64](b, `Number(document.querySelector("#second").value)`)
 	b.tabTo("second")

@@ -145,7 +145,7 @@ func backButton(t *testing.T, at *site) {
 	b.run(chromedp.Click("#side .close"))
 	until(t, "Close closes the cell", closed)
 	eval[any](b, `history.back(); 0`)
-	until(t, "Back goes to the page before", func() bool { return eval[bool](b, `location.pathname === "/"`) })
+	until(t, "Back goes to the page before", func() bool { return glance[bool](b, `location.pathname === "/"`) })
 }
 
 // aServerThatStops is said to a page that waits for it. It ends the server of the test.

@@ -138,22 +138,46 @@ func (b *tab) open(path string) {
 // eval is the value of an expression, which may be a promise.
 func eval[T any](b *tab, expression string, args ...any) (value T) {
 	b.t.Helper()
+	value, err := evaluated[T](b, expression, args...)
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression[:min(len(expression), 200)], err)
+	}
+	return value
+}
+
+// glance is the value of an expression that only reads, for until: nothing while one page takes
+// the place of another.
+func glance[T any](b *tab, expression string, args ...any) (value T) {
+	b.t.Helper()
+	value, err := evaluated[T](b, expression, args...)
+	if err != nil && b.ctx.Err() == nil {
+		for _, gone := range []string{"Inspected target navigated or closed", "Cannot find context", "Execution context was destroyed"} {
+			if strings.Contains(err.Error(), gone) {
+				return *new(T)
+			}
+		}
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression[:min(len(expression), 200)], err)
+	}
+	return value
+}
+
+func evaluated[T any](b *tab, expression string, args ...any) (value T, err error) {
 	if len(args) > 0 {
 		quoted := make([]any, len(args))
 		for i, a := range args {
 			text, err := json.Marshal(a)
 			if err != nil {
-				b.t.Fatal(err)
+				return value, err
 			}
 			quoted[i] = string(text)
 		}
 		expression = fmt.Sprintf(expression, quoted...)
 	}
 	await := func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
-	if err := b.try(chromedp.Evaluate(expression, &value, await)); err != nil {
-		b.t.Fatalf("%s: %v", expression[:min(len(expression), 200)], err)
-	}
-	return value
+	err = b.try(chromedp.Evaluate(expression, &value, await))
+	return value, err
 }
 
 // A look is how the browser shows pages.

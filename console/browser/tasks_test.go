@@ -43,7 +43,7 @@ func (w *worker) fill(what, text string) {
 func (w *worker) sees(what, text string) {
 	w.t.Helper()
 	until(w.t, fmt.Sprintf("%s has %q", what, text), func() bool {
-		return strings.Contains(eval[string](w.tab, `[...document.querySelectorAll(%s)].map(e => e.innerText).join("\n")`, what), text)
+		return strings.Contains(glance[string](w.tab, `[...document.querySelectorAll(%s)].map(e => e.innerText).join("\n")`, what), text)
 	})
 }
 
