@@ -132,9 +132,9 @@ func syncDir(path string) error {
 	return errors.Join(osfile.SyncDir(dir), dir.Close())
 }
 
-// Drop removes a branch with all of its files. One that is open or merged, or has branches of its own,
-// is an error of kind [query.KindBusy]. A Drop that is interrupted has removed the branch or
-// not; in the first case the next Create or Drop of any branch removes the rest of its files.
+// Drop removes a branch with all of its files. One that is open or being merged, or has
+// branches of its own, is an error of kind [query.KindBusy]. A Drop that is interrupted has
+// removed the branch or not; in the first case the next Create or Drop of any branch removes the rest of its files.
 func (d Dir) Drop(ctx context.Context, name string) error {
 	return fail("drop branch", d.drop(ctx, name))
 }

@@ -58,7 +58,7 @@ func Diff(ctx context.Context, b Branch, fn func(Difference) error) (DiffReport,
 	slices.Sort(names)
 	for _, table := range slices.Compact(names) {
 		row, some := "", false
-		err := base.Plumbing().Diverge(ctx, table, []plumbing.DB{theirs.Plumbing()}, []cf.Range{{}}, func(c *plumbing.Column) error {
+		err := base.Plumbing().Diverge(ctx, table, []plumbing.DB{theirs.Plumbing()}, cf.Range{}, func(c *plumbing.Column) error {
 			if !some || row != c.Row {
 				row, some = c.Row, true
 				report.Rows++

@@ -162,7 +162,8 @@ func (m *merging) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// fix opens the base, and the branch in a state that nobody writes: that of the base of next.
+// fix opens the base, and a copy of the branch: the base of next. A dry run of a branch that
+// this process has not open reads the branch itself.
 func (m *merging) fix(ctx context.Context) (next Branch, err error) {
 	next = m.b
 	if m.o.DryRun && m.o.Checkpoint == nil {
@@ -290,7 +291,7 @@ var errFull = errors.New("the batch is full")
 // Then rest is the first row that is not in it.
 func (m *merging) gather(ctx context.Context, ours plumbing.Diverging, from string) (rest string, err error) {
 	others := []plumbing.DB{m.base.Plumbing(), m.theirs.Plumbing()}
-	err = ours.Diverge(ctx, m.table, others, []cf.Range{{Start: from}}, func(c *plumbing.Column) error {
+	err = ours.Diverge(ctx, m.table, others, cf.Range{Start: from}, func(c *plumbing.Column) error {
 		if err := m.column(c); err != errFull {
 			return err
 		}

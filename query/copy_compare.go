@@ -62,8 +62,9 @@ const maxDifferences = 10
 
 // Compare compares the tables of two databases, or some of them, and changes nothing. It
 // reads all cells that retention keeps, each database as of one moment: while something
-// writes one of them, they differ. Tables that [DB.Schema] leaves out are not compared. If progress is not nil, it is called with the numbers
-// of cells and bytes compared so far, by one goroutine at a time.
+// writes one of them, they differ. Tables that [DB.Schema] leaves out are not compared. If
+// progress is not nil, it is called with the numbers of cells and bytes compared so far, by
+// one goroutine at a time.
 func (db *DB) Compare(ctx context.Context, with *DB, tables []string, progress func(CopyProgress)) (*Comparison, error) {
 	c := &comparing{of: db, with: with, progress: progress}
 	if err := c.run(ctx, tables); err != nil {
