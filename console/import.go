@@ -37,6 +37,7 @@ type importPage struct {
 	Statement string  // the import, to be changed and run; "": no file was looked at
 	Create    string  // the statement that makes the table first; "": it exists
 	Unsure    bool    // no field tells all lines apart
+	LeftOut   string  // of the file by the proposal; "": nothing
 	Seen      *result // the columns or fields of the file
 	Done      []string
 	Failure   string
@@ -86,6 +87,7 @@ func (p *importPage) look(v *visit) error {
 		if res.Proposal != nil && len(res.Proposal.Names) > 0 {
 			var create *ql.CreateTable
 			st, create = statement.Proposed(st, res.Proposal)
+			p.LeftOut = statement.LeftOut(res.Proposal)
 			if p.Unsure = !res.Proposal.Unique; !known {
 				p.Create = ql.Print(create)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/ql"
@@ -28,7 +27,7 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 	}
 	if s.runner.Confirm == nil || st.Path == "-" {
 		err := fmt.Errorf("%w; type%s: %s", form, unsure(p), text)
-		if left := leftOut(p); left != "" {
+		if left := statement.LeftOut(p); left != "" {
 			err = fmt.Errorf("%w; %s", err, left)
 		}
 		return nil, err
@@ -45,7 +44,7 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 	if !p.Unique {
 		return nil, fmt.Errorf("nothing was imported; type%s: %s", unsure(p), text)
 	}
-	if left := leftOut(p); left != "" {
+	if left := statement.LeftOut(p); left != "" {
 		s.note("%s", left)
 	}
 	s.note("%s", text)
@@ -70,12 +69,4 @@ func unsure(p *transfer.Proposal) string {
 		return ""
 	}
 	return " this with another key=, or with bad-lines= for repeated lines, since some lines have the same values in all fields that can make a key"
-}
-
-// leftOut says which fields a proposal leaves out; "": none.
-func leftOut(p *transfer.Proposal) string {
-	if len(p.Nested) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("left out, since their values are objects or lists: %s; a part is named by its path, as in c:part='$.%s.part'", lex.Escape(strings.Join(p.Nested, ", ")), lex.Escape(p.Nested[0]))
 }

@@ -138,7 +138,7 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 	}
 	b.empty = empty
 	b.sight = sniffFor(head, whole, s.Dialect.of(f), names)
-	if f.tabs && len(b.rows) == 0 && len(b.names) == 0 || len(bytes.TrimSpace(head)) == 0 {
+	if f.tabs && len(b.rows) == 0 && len(b.names) == 0 || empty {
 		b.names = nil
 	}
 	return b, nil
@@ -335,7 +335,10 @@ func (s *Spec) propose(ctx context.Context, b beginning, f format, table *schema
 		return nil, err
 	}
 	p := &Proposal{Names: b.names, Rows: b.rows[:min(len(b.rows), 5)], Dialect: b.Dialect, NA: seen.na}
-	keys, unique := seen.keyFields(b.names)
+	keys, unique := seen.keyFields(ctx, b.names)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	var parts []string
 	for _, i := range keys {
 		parts = append(parts, "{"+b.fieldName(i)+"}")
@@ -345,8 +348,11 @@ func (s *Spec) propose(ctx context.Context, b beginning, f format, table *schema
 		p.Family = familyFor(table)
 	}
 	for i, name := range b.names {
-		if seen.fields[i].nested {
+		switch of := &seen.fields[i]; {
+		case of.nested:
 			p.Nested = append(p.Nested, name)
+		case s.NA == "" && seen.hasNA(of) && of.rest.seen && !of.rest.number():
+			p.Missing = append(p.Missing, name)
 		}
 	}
 	if (len(b.names) > mostProposed || f.parquet) && len(p.Nested) == 0 {

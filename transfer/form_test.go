@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,6 +131,22 @@ func TestAProposalFitsTheWholeFile(t *testing.T) {
 		res, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: path, Key: p.Key, Columns: p.Columns, NA: p.NA, Overlap: true})
 		if err != nil || res.Rows != 6000 || res.Cells != cells {
 			t.Errorf("%s: the proposal gives %+v, %v", name, res, err)
+		}
+	}
+}
+
+// A proposal names the text fields that lose values to na=: NA is a country, too.
+func TestAProposalSaysWhereNAIsText(t *testing.T) {
+	db := formDB(t)
+	const header, rest = "id,country,other,n\n1,DK,a,1\n", "2,NA,b,NA\n3,SE,c,3\n"
+	for text, want := range map[string][]string{header + rest: {"country"}, header + "2,NO,b,NA\n": nil} {
+		_, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: fileOf(t, "f.csv", text)})
+		form, ok := errors.AsType[*transfer.FormError](err)
+		if !ok || form.Proposal.NA != "NA" {
+			t.Fatalf("%v, %+v", err, form)
+		}
+		if got := form.Proposal.Missing; !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -193,5 +193,6 @@ type Proposal struct {
 	Dialect Dialect   // of CSV, as far as it is not plain
 	Names   []string  // of the fields
 	Nested  []string  // fields with objects or lists, which are left out
+	Missing []string  // fields with text, where it may mean something that NA is left out
 	Rows    [][]string
 }

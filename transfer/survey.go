@@ -195,9 +195,12 @@ func (v *survey) chooseNA() {
 }
 
 // misses reports whether records have no value for the field.
-func (v *survey) misses(f *surveyed) bool {
+func (v *survey) misses(f *surveyed) bool { return f.blank || v.hasNA(f) }
+
+// hasNA reports whether the text that is no value occurs in the field.
+func (v *survey) hasNA(f *surveyed) bool {
 	word := slices.Index(naWords[:], v.na)
-	return f.blank || word >= 0 && f.words&(1<<word) != 0
+	return word >= 0 && f.words&(1<<word) != 0
 }
 
 // typeOf is the narrowest type that keeps the values of a field.
@@ -222,8 +225,8 @@ func (v *survey) typeOf(i int) cells.Type {
 
 // keyFields are the indices of fields that tell all records apart, as few as there are: one,
 // else two or three, else those that are left when the others are taken away one by one.
-// Without such fields it is the first one, and unique is false.
-func (v *survey) keyFields(names []string) (fields []int, unique bool) {
+// Without such fields it is the first one, and unique is false, as after the end of the context.
+func (v *survey) keyFields(ctx context.Context, names []string) (fields []int, unique bool) {
 	var able, measures []int // fields that a key can have
 	for i := range names[:v.width] {
 		switch f := &v.fields[i]; {
@@ -235,15 +238,15 @@ func (v *survey) keyFields(names []string) (fields []int, unique bool) {
 		}
 	}
 	able = append(able, measures...)
-	if one := v.oneField(names, able); one >= 0 {
+	if one := v.oneField(ctx, names, able); one >= 0 {
 		return []int{one}, true
 	}
-	if len(able) == 0 || !v.unique(able) {
+	if len(able) == 0 || !v.unique(ctx, able) {
 		return []int{0}, false
 	}
 	for a := range able {
 		for b := a + 1; b < len(able); b++ {
-			if two := []int{able[a], able[b]}; v.unique(two) {
+			if two := []int{able[a], able[b]}; v.unique(ctx, two) {
 				return sorted(two), true
 			}
 		}
@@ -251,14 +254,14 @@ func (v *survey) keyFields(names []string) (fields []int, unique bool) {
 	for a := range able {
 		for b := a + 1; b < len(able); b++ {
 			for c := b + 1; c < len(able); c++ {
-				if three := []int{able[a], able[b], able[c]}; v.unique(three) {
+				if three := []int{able[a], able[b], able[c]}; v.unique(ctx, three) {
 					return sorted(three), true
 				}
 			}
 		}
 	}
 	for i := len(able) - 1; i >= 0; i-- {
-		if fewer := slices.Delete(slices.Clone(able), i, i+1); v.unique(fewer) {
+		if fewer := slices.Delete(slices.Clone(able), i, i+1); v.unique(ctx, fewer) {
 			able = fewer
 		}
 	}
@@ -271,10 +274,10 @@ func sorted(fields []int) []int {
 }
 
 // oneField is the likeliest key of the fields that tell all records apart, or -1.
-func (v *survey) oneField(names []string, able []int) int {
+func (v *survey) oneField(ctx context.Context, names []string, able []int) int {
 	best, most := -1, -100
 	for _, i := range able {
-		if !v.unique([]int{i}) {
+		if !v.unique(ctx, []int{i}) {
 			continue
 		}
 		score := 10 - min(i, 10)
@@ -297,8 +300,12 @@ func (v *survey) oneField(names []string, able []int) int {
 // mostDups bounds the pairs that are kept to refuse sets of fields quickly.
 const mostDups = 256
 
-// unique reports whether no two records have the same values of the fields.
-func (v *survey) unique(fields []int) bool {
+// unique reports whether no two records have the same values of the fields. After the end of
+// the context it is false.
+func (v *survey) unique(ctx context.Context, fields []int) bool {
+	if ctx.Err() != nil {
+		return false
+	}
 	for _, pair := range v.dups {
 		if !slices.ContainsFunc(fields, func(f int) bool { return v.hash(pair[0], f) != v.hash(pair[1], f) }) {
 			return false

@@ -2,9 +2,11 @@ package statement
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/transfer"
 )
 
@@ -48,4 +50,16 @@ func seen(w ql.Written, d transfer.Dialect) ql.Written {
 	}
 	w.Ragged = w.Ragged || d.Ragged
 	return w
+}
+
+// LeftOut says what a proposal leaves out of a file; "": nothing.
+func LeftOut(p *transfer.Proposal) string {
+	var parts []string
+	if len(p.Nested) > 0 {
+		parts = append(parts, fmt.Sprintf("left out, since their values are objects or lists: %s; a part is named by its path, as in c:part='$.%s.part'", lex.Escape(strings.Join(p.Nested, ", ")), lex.Escape(p.Nested[0])))
+	}
+	if len(p.Missing) > 0 {
+		parts = append(parts, fmt.Sprintf("na=%s leaves %s out of these texts, too: %s", p.NA, p.NA, lex.Escape(strings.Join(p.Missing, ", "))))
+	}
+	return strings.Join(parts, "; ")
 }

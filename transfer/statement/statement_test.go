@@ -20,8 +20,10 @@ func Example() {
 	for _, note := range statement.Notes(st.(*ql.Import), done) {
 		fmt.Println(note)
 	}
+	fmt.Println(statement.LeftOut(&transfer.Proposal{Nested: []string{"parts"}, NA: "NA", Missing: []string{"country", "tail"}}))
 	// Output:
 	// planes.csv {tail} model
 	// imported 1,200 rows, 2,400 cells in 10us
 	// left out 1 line without a value (keep-empty keeps empty text)
+	// left out, since their values are objects or lists: parts; a part is named by its path, as in c:part='$.parts.part'; na=NA leaves NA out of these texts, too: country, tail
 }
