@@ -18,8 +18,7 @@ import (
 
 // A BranchMerge is the result of [Client.MergeBranch].
 type BranchMerge struct {
-	// Report has no Schema.
-	branch.MergeReport
+	branch.MergeReport // its Schema is empty
 	// Created are the tables and families that were created, in words.
 	Created []string
 }

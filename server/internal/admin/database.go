@@ -32,8 +32,8 @@ type databaseService struct {
 	merging  chan struct{} // full while a branch is merged
 }
 
-// A BranchOf looks up a branch by its name, and how it is copied if the server may have it
-// open; nil means that it has it not.
+// A BranchOf looks up a branch by its name. checkpoint copies it if the server may have it
+// open, and is nil otherwise.
 type BranchOf = func(name string) (b branch.Branch, checkpoint func(context.Context, string) error, err error)
 
 // DatabaseOptions say what clients may do with the database.

@@ -1,6 +1,7 @@
 package branches
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -156,7 +157,7 @@ func NameIn(req any) string {
 		return m.GetParent() + "/instances/" + m.GetInstanceId()
 	case *smolwcpb.ApplyBatchRequest:
 		for _, e := range m.GetEntries() {
-			return max(e.GetTableName(), e.GetAuthorizedViewName())
+			return cmp.Or(e.GetTableName(), e.GetAuthorizedViewName()) // a batch is of one database
 		}
 	}
 	if m, ok := req.(proto.Message); ok {
