@@ -237,7 +237,7 @@ func (n *session) openAt(ctx context.Context, from uint64, end *block) (log cf.L
 	return log, "", nil
 }
 
-// anew begins the log anew, at a position; a base follows.
+// anew begins another log of the archive, at a position; a base follows.
 func (n *session) anew(ctx context.Context, at cf.Position, why string) (err error) {
 	if n.head.Number == 0 {
 		n.head.Number, n.head.Since = 1, n.db.Plumbing().Wall().UnixMicro()

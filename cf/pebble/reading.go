@@ -123,8 +123,8 @@ func (c *reading) took(r *record) { c.at, c.ends = r.last, r.last }
 func (c *reading) turn(acked cf.Position) (more bool, err error) {
 	s := c.store
 	if len(c.later) > 0 {
-		// Numbers that are missing between two logs say nothing: a kill loses
-		// those of logs that were not written, and a load uses some that are in no log.
+		// A number that is missing between two logs says nothing: a kill loses a log before
+		// it is written, and a load takes a number without a log.
 		switch end, known, err := s.fs.knownEnd(logName(c.log.Number)); {
 		case err != nil:
 			return false, err
