@@ -71,7 +71,7 @@ lint: deps ## check the format, and what go vet knows
 
 # Systems whose programs nobody runs here. That they compile and link is seen without
 # optimisation, which is a third of the compiler's work.
-UNRUN := freebsd
+UNRUN := darwin windows freebsd
 
 nocgo: ## build and vet without RocksDB, for each SYSTEM; run short tests of such a build
 	@set -e; for os in $(SYSTEMS); do \
