@@ -132,6 +132,10 @@ func (q *Query) Tables() (names []string) {
 	return names
 }
 
+// Incomplete reports whether the query may read a materialized view whose table was not yet
+// read to its end, by the hint allow_incomplete_view.
+func (q *Query) Incomplete() bool { return q.bound.Parsed.Incomplete }
+
 // Nested reports whether the query has others in it, or joins.
 func (q *Query) Nested() bool {
 	sources := 0

@@ -19,13 +19,16 @@ type goal struct {
 	known bool   // they are all in the queue
 	until int64  // how many rows are computed then
 	queue int    // the number of the queue
+
+	building bool // a view's table was not yet read to its end
 }
 
-// catchUp works for a reader until its goal is reached. It gives up its turn now and then.
-func (k *keeper) catchUp(ctx context.Context, view string) error {
+// catchUp works for a reader until its goal is reached. It gives up its turn now and then. For
+// a reader of incomplete views it takes one turn while a view is built.
+func (k *keeper) catchUp(ctx context.Context, view string, incomplete bool) error {
 	g := goal{view: view}
 	for {
-		if done, err := k.takeTurn(ctx, turnBudget, &g); done || err != nil {
+		if done, err := k.takeTurn(ctx, turnBudget, &g); done || err != nil || incomplete && g.building {
 			return err
 		}
 	}
@@ -106,10 +109,12 @@ func (k *keeper) work(ctx context.Context, g *goal, spent func() bool) error {
 // reached reports whether the views have what a goal asks for. A view that cannot be kept
 // is not waited for.
 func (k *keeper) reached(g *goal) bool {
+	g.building = false
 	for _, l := range k.live {
-		if l.fault == nil && !l.ready {
-			return false
-		}
+		g.building = g.building || l.fault == nil && !l.ready
+	}
+	if g.building {
+		return false
 	}
 	return k.idle() || g.known && g.queue == k.queues && k.computed >= g.until
 }

@@ -124,13 +124,14 @@ func (v *Views) open(ctx context.Context, from From) (*Statement, error) {
 }
 
 // CatchUp waits until the materialized views that the query reads include all rows written
-// before.
+// before. With the hint allow_incomplete_view it does not wait for the first reading of a
+// view's table.
 func (s *Statement) CatchUp(ctx context.Context) error {
 	for _, r := range s.Reads {
 		if r.view == nil {
 			continue
 		}
-		if err := s.views.catchUp(ctx, r.view); err != nil {
+		if err := s.views.catchUp(ctx, r.view, s.Parsed.Incomplete()); err != nil {
 			return err
 		}
 	}
@@ -176,7 +177,7 @@ func (v *Views) Rows(ctx context.Context, full string) (t Table, families []stri
 	if m == nil {
 		return t, nil, NotFound(full)
 	}
-	if err := v.catchUp(ctx, m); err != nil {
+	if err := v.catchUp(ctx, m, false); err != nil {
 		return t, nil, err
 	}
 	q, err := v.columns(ctx, m)
@@ -198,5 +199,5 @@ func (v *Views) CatchUp(ctx context.Context, view View) error {
 	if m == nil {
 		return NotFound(v.full(view))
 	}
-	return v.catchUp(ctx, m)
+	return v.catchUp(ctx, m, false)
 }

@@ -76,9 +76,10 @@ func (v *Views) keeper(table string) *keeper {
 	return k
 }
 
-// catchUp waits until a materialized view includes all rows written before.
-func (v *Views) catchUp(ctx context.Context, m *Materialized) error {
-	if err := v.keeper(m.from.Stored).catchUp(ctx, m.view.Full()); err != nil {
+// catchUp waits until a materialized view includes all rows written before. If it may be
+// incomplete, the first reading of its table need not end.
+func (v *Views) catchUp(ctx context.Context, m *Materialized, incomplete bool) error {
+	if err := v.keeper(m.from.Stored).catchUp(ctx, m.view.Full(), incomplete); err != nil {
 		return m.failed(err)
 	}
 	return nil

@@ -20,6 +20,9 @@ type view struct {
 
 // Materialized checks that a materialized view can have the query, and looks its names up.
 func (q *Query) Materialized() (*run.ViewPlan, error) {
+	if err := q.Parsed.WithoutHints(); err != nil {
+		return nil, err
+	}
 	from := &q.Parsed.From
 	of := q.Sources[from.Table]
 	t := of.Table

@@ -146,6 +146,9 @@ func (p *parser) table(f *From) error {
 		return err
 	}
 	f.Table, f.Pos = t.text, t.pos
+	if err := p.hints(); err != nil {
+		return err
+	}
 	if p.accept("(") {
 		if err := p.options(f); err != nil {
 			return err
@@ -156,6 +159,35 @@ func (p *parser) table(f *From) error {
 	alias, err := p.alias("an alias")
 	f.Alias = cmp.Or(alias, t.text)
 	return err
+}
+
+// hints reads @{name = value, …}, if it stands here. Bigtable has one hint:
+// https://docs.cloud.google.com/bigtable/docs/reads#read-during-initial-population
+func (p *parser) hints() error {
+	if !p.accept("@{") {
+		return nil
+	}
+	for {
+		t, err := p.name("the name of a hint")
+		if err != nil {
+			return err
+		}
+		if !strings.EqualFold(t.text, "allow_incomplete_view") {
+			return p.Errorf(t.pos, "the hint %s is unknown; allow_incomplete_view is a hint", t.text)
+		}
+		if err := p.expect("="); err != nil {
+			return err
+		}
+		switch {
+		case p.accept("TRUE"):
+			p.incomplete = true
+		case !p.accept("FALSE"):
+			return p.unexpected("TRUE or FALSE")
+		}
+		if !p.accept(",") {
+			return p.expect("}")
+		}
+	}
 }
 
 func (p *parser) options(f *From) error {

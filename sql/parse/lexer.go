@@ -96,7 +96,7 @@ func (l *lexer) add(kind TokenKind, n int, text string) {
 	l.at += n
 }
 
-var signs = []string{"|>", "->", "||", "<<", ">>", "<=", ">=", "<>", "!=", "=>", "=", "<", ">", "(", ")", "[", "]", ",", ".", "*", "-", "+", "/", "|", "&", "^", "~", ";"}
+var signs = []string{"|>", "->", "||", "<<", ">>", "<=", ">=", "<>", "!=", "=>", "=", "<", ">", "(", ")", "[", "]", "}", ",", ".", "*", "-", "+", "/", "|", "&", "^", "~", ";"}
 
 func (l *lexer) next() error {
 	rest := l.text[l.at:]
@@ -110,6 +110,9 @@ func (l *lexer) next() error {
 	case isWord(c):
 		n := wordLen(rest)
 		l.add(WordToken, n, rest[:n])
+		return nil
+	case strings.HasPrefix(rest, "@{"):
+		l.add(SignToken, 2, "@{")
 		return nil
 	case c == '@':
 		n := wordLen(rest[1:])

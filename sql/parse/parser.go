@@ -24,6 +24,8 @@ type parser struct {
 	unnamed []unnamed
 	// repeated is how many expressions calls have of windows with names.
 	repeated int
+	// incomplete is the hint allow_incomplete_view.
+	incomplete bool
 }
 
 func (p *parser) peek() token { return p.tokens[p.at] }

@@ -15,7 +15,9 @@ type Query struct {
 	Analyze bool // after EXPLAIN: it runs
 	// Beyond is the first part of the query that Bigtable does not have; nil: it has them all.
 	Beyond *Beyond
-	view   bool // it is the query of a logical view
+	// Incomplete lets it read a materialized view whose table was not yet read to its end.
+	Incomplete bool
+	view       bool // it is the query of a logical view
 }
 
 // A Block is a query, or one within another: where its rows come from, and the stages that

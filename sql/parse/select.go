@@ -30,6 +30,9 @@ func View(text string) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := q.WithoutHints(); err != nil {
+		return nil, err
+	}
 	q.view = true
 	q.EachNode(func(n *Node) {
 		switch {
@@ -46,6 +49,14 @@ func View(text string) (*Query, error) {
 	return q, nil
 }
 
+// WithoutHints refuses a query with a hint, which the query of a view cannot have.
+func (q *Query) WithoutHints() error {
+	if q.Incomplete {
+		return q.Errorf(0, "the query of a view has no hints; a query of the view may have them")
+	}
+	return nil
+}
+
 // Again is the query parsed again, so that it can be changed.
 func (q *Query) Again() (*Query, error) {
 	if q.view {
@@ -55,13 +66,19 @@ func (q *Query) Again() (*Query, error) {
 }
 
 func (p *parser) query() (*Query, error) {
+	if err := p.hints(); err != nil {
+		return nil, err
+	}
 	q := &Query{Source: p.Source, Explain: p.accept("EXPLAIN")}
 	q.Analyze = q.Explain && p.accept("ANALYZE")
+	if err := p.hints(); err != nil {
+		return nil, err
+	}
 	b, err := p.block()
 	if err != nil {
 		return nil, err
 	}
-	q.Block, q.Beyond = *b, p.beyond
+	q.Block, q.Beyond, q.Incomplete = *b, p.beyond, p.incomplete
 	p.accept(";")
 	if p.peek().kind != EndToken {
 		return nil, p.unexpected("the end of the query")
