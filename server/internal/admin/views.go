@@ -38,50 +38,26 @@ func viewOf(name string, m sqlView) views.View {
 	return views.View{Instance: in.String(), Name: id, SQL: m.GetQuery(), Materialized: materialized, Protected: m.GetDeletionProtection()}
 }
 
-// checkNewView checks what is common to requests for new views, and returns the view's full
-// name.
-func checkNewView(parent, kind, id string, m sqlView) (in wire.Instance, name string, err error) {
-	if in, err = wire.ParseInstance(parent); err != nil {
-		return in, "", err
-	}
-	if !m.ProtoReflect().IsValid() {
-		return in, "", wire.Invalid("the request has no view")
-	}
-	return in, in.String() + "/" + kind + "/" + id, nil
-}
-
-// createView defines a view, and changeView changes it.
-func (s *Admin) createView(ctx context.Context, v views.View) error {
-	return catalog.OfViews(ctx, s.views.Create(withReadable(ctx), v))
-}
-
-func (s *Admin) changeView(ctx context.Context, v views.View) error {
-	return catalog.OfViews(ctx, s.views.Alter(withReadable(ctx), v))
-}
-
 // withReadable is a context for calls whose errors name only tables that the caller may read.
 func withReadable(ctx context.Context) context.Context {
 	return views.WithReadable(ctx, func(stored string) bool { return access.MayRead(ctx, stored) })
 }
 
-// messages are the views of a kind, by their full names.
-func messages[M sqlView](s *Admin, message func(v views.View) M, materialized bool) map[string]M {
-	all := map[string]M{}
-	for _, v := range s.views.All() {
-		if v.Materialized == materialized {
-			all[v.Full()] = message(v)
-		}
-	}
-	return all
+// A viewKind is the logical views, or the materialized ones; M is their message.
+type viewKind[M sqlView] struct {
+	collection string // in their names
+	called     string
+	message    func(v views.View) M
 }
 
-func logicalMessage(v views.View) *adminpb.LogicalView {
-	return &adminpb.LogicalView{Query: v.SQL, DeletionProtection: v.Protected}
-}
-
-func materializedMessage(v views.View) *adminpb.MaterializedView {
-	return &adminpb.MaterializedView{Query: v.SQL, DeletionProtection: v.Protected}
-}
+var (
+	logical = viewKind[*adminpb.LogicalView]{"logicalViews", "logical view", func(v views.View) *adminpb.LogicalView {
+		return &adminpb.LogicalView{Query: v.SQL, DeletionProtection: v.Protected}
+	}}
+	materialized = viewKind[*adminpb.MaterializedView]{"materializedViews", "materialized view", func(v views.View) *adminpb.MaterializedView {
+		return &adminpb.MaterializedView{Query: v.SQL, DeletionProtection: v.Protected}
+	}}
+)
 
 // sqlEtag differs between two states of a view.
 func sqlEtag(m sqlView) string {
@@ -106,13 +82,6 @@ func checkSQLEtag(name string, m sqlView, etag string) error {
 	return nil
 }
 
-func checkSQLDeletable(name string, m sqlView, etag string) error {
-	if m.GetDeletionProtection() {
-		return status.Errorf(codes.FailedPrecondition, "view %q is protected from deletion", name)
-	}
-	return checkSQLEtag(name, m, etag)
-}
-
 // updatedView returns a view with the fields of from that a mask names; without a mask,
 // all that are set in from.
 func updatedView[M sqlView](old, from M, paths []string) (M, error) {
@@ -134,105 +103,136 @@ func updatedView[M sqlView](old, from M, paths []string) (M, error) {
 	return m, checkSQLEtag(from.GetName(), old, from.GetEtag())
 }
 
-// viewsOf is a page of the views of an instance, by their names.
-func viewsOf[M any](all map[string]M, parent string, size int32, token string) (page []string, next string, err error) {
+// find returns the message of a view.
+func (k *viewKind[M]) find(s *Admin, name string) (m M, err error) {
+	v, ok := s.views.Get(viewOf(name, m))
+	if !ok || v.Full() != name {
+		return m, status.Errorf(codes.NotFound, "%s %q not found", k.called, name)
+	}
+	return k.message(v), nil
+}
+
+// create defines a view; s.mu is held.
+func (k *viewKind[M]) create(ctx context.Context, s *Admin, parent, id string, m M) (in wire.Instance, shown M, err error) {
+	if in, err = wire.ParseInstance(parent); err != nil {
+		return in, shown, err
+	}
+	if !m.ProtoReflect().IsValid() {
+		return in, shown, wire.Invalid("the request has no view")
+	}
+	name := in.String() + "/" + k.collection + "/" + id
+	v := viewOf(name, m)
+	if err := s.views.Create(withReadable(ctx), v); err != nil {
+		return in, shown, catalog.OfViews(ctx, err)
+	}
+	return in, shownView(name, k.message(v)), nil
+}
+
+// get returns a view as clients see it.
+func (k *viewKind[M]) get(s *Admin, name string) (shown M, err error) {
+	m, err := k.find(s, name)
+	if err != nil {
+		return shown, err
+	}
+	return shownView(name, m), nil
+}
+
+// list returns a page of the views of an instance, sorted by their names.
+func (k *viewKind[M]) list(s *Admin, parent string, size int32, token string) (page []M, next string, err error) {
 	in, err := wire.ParseInstance(parent)
 	if err != nil && !strings.HasSuffix(parent, "/instances/-") {
 		return nil, "", err
 	}
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	var none M
+	all := map[string]M{}
+	for _, v := range s.views.All() {
+		name := v.Full()
 		of, _, _ := wire.CutInstance(name)
-		if of == in || in.ID == "-" && of.Project == in.Project {
-			names = append(names, name)
+		if v.Materialized == viewOf(name, none).Materialized && (of == in || in.ID == "-" && of.Project == in.Project) {
+			all[name] = k.message(v)
 		}
 	}
-	return pageOf(names, size, token)
+	names, next, err := pageOf(slices.Sorted(maps.Keys(all)), size, token)
+	for _, name := range names {
+		page = append(page, shownView(name, all[name]))
+	}
+	return page, next, err
+}
+
+// update changes the fields of a view that a mask names; s.mu is held.
+func (k *viewKind[M]) update(ctx context.Context, s *Admin, from M, paths []string) (in wire.Instance, shown M, err error) {
+	name := from.GetName()
+	old, err := k.find(s, name)
+	if err != nil {
+		return in, shown, err
+	}
+	m, err := updatedView(old, from, paths)
+	if err != nil {
+		return in, shown, err
+	}
+	if err := s.views.Alter(withReadable(ctx), viewOf(name, m)); err != nil {
+		return in, shown, catalog.OfViews(ctx, err)
+	}
+	in, _, _ = wire.CutInstance(name)
+	return in, shownView(name, m), nil
+}
+
+// delete deletes a view if it is not protected and its etag matches.
+func (k *viewKind[M]) delete(ctx context.Context, s *Admin, name, etag string) (*emptypb.Empty, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, err := k.find(s, name)
+	if err != nil {
+		return nil, err
+	}
+	if m.GetDeletionProtection() {
+		return nil, status.Errorf(codes.FailedPrecondition, "view %q is protected from deletion", name)
+	}
+	if err := checkSQLEtag(name, m, etag); err != nil {
+		return nil, err
+	}
+	return &emptypb.Empty{}, catalog.OfViews(ctx, s.views.Drop(ctx, viewOf(name, m)))
 }
 
 // CreateLogicalView saves a query under a name.
 func (s *Admin) CreateLogicalView(ctx context.Context, req *adminpb.CreateLogicalViewRequest) (*operation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in, name, err := checkNewView(req.GetParent(), "logicalViews", req.GetLogicalViewId(), req.GetLogicalView())
+	in, v, err := logical.create(ctx, s, req.GetParent(), req.GetLogicalViewId(), req.GetLogicalView())
 	if err != nil {
 		return nil, err
 	}
-	v := viewOf(name, req.GetLogicalView())
-	if err := s.createView(ctx, v); err != nil {
-		return nil, err
-	}
-	return s.done(in, shownView(name, logicalMessage(v)), &adminpb.CreateLogicalViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
-}
-
-func (s *Admin) logicalView(name string) (*adminpb.LogicalView, error) {
-	v, ok := s.views.Get(viewOf(name, (*adminpb.LogicalView)(nil)))
-	if !ok || v.Full() != name {
-		return nil, status.Errorf(codes.NotFound, "logical view %q not found", name)
-	}
-	return logicalMessage(v), nil
+	return s.done(in, v, &adminpb.CreateLogicalViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
 }
 
 // GetLogicalView returns a logical view.
 func (s *Admin) GetLogicalView(_ context.Context, req *adminpb.GetLogicalViewRequest) (*adminpb.LogicalView, error) {
-	m, err := s.logicalView(req.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return shownView(req.GetName(), m), nil
+	return logical.get(s, req.GetName())
 }
 
 // ListLogicalViews lists the logical views of an instance, sorted by their names.
 func (s *Admin) ListLogicalViews(_ context.Context, req *adminpb.ListLogicalViewsRequest) (*adminpb.ListLogicalViewsResponse, error) {
-	all := messages(s, logicalMessage, false)
-	page, next, err := viewsOf(all, req.GetParent(), req.GetPageSize(), req.GetPageToken())
+	page, next, err := logical.list(s, req.GetParent(), req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
-	resp := &adminpb.ListLogicalViewsResponse{NextPageToken: next}
-	for _, name := range page {
-		resp.LogicalViews = append(resp.LogicalViews, shownView(name, all[name]))
-	}
-	return resp, nil
+	return &adminpb.ListLogicalViewsResponse{LogicalViews: page, NextPageToken: next}, nil
 }
 
 // UpdateLogicalView changes the query or the protection of a logical view.
 func (s *Admin) UpdateLogicalView(ctx context.Context, req *adminpb.UpdateLogicalViewRequest) (*operation, error) {
-	name := req.GetLogicalView().GetName()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, err := s.logicalView(name)
+	in, v, err := logical.update(ctx, s, req.GetLogicalView(), req.GetUpdateMask().GetPaths())
 	if err != nil {
 		return nil, err
 	}
-	m, err := updatedView(old, req.GetLogicalView(), req.GetUpdateMask().GetPaths())
-	if err != nil {
-		return nil, err
-	}
-	if err := s.changeView(ctx, viewOf(name, m)); err != nil {
-		return nil, err
-	}
-	in, _, _ := wire.CutInstance(name)
-	return s.done(in, shownView(name, m), &adminpb.UpdateLogicalViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
+	return s.done(in, v, &adminpb.UpdateLogicalViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
 }
 
 // DeleteLogicalView deletes a logical view.
 func (s *Admin) DeleteLogicalView(ctx context.Context, req *adminpb.DeleteLogicalViewRequest) (*emptypb.Empty, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m, err := s.logicalView(req.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return s.dropView(ctx, req.GetName(), m, req.GetEtag())
-}
-
-// dropView deletes a view if it is not protected and its etag matches; s.mu is held.
-func (s *Admin) dropView(ctx context.Context, name string, m sqlView, etag string) (*emptypb.Empty, error) {
-	if err := checkSQLDeletable(name, m, etag); err != nil {
-		return nil, err
-	}
-	return &emptypb.Empty{}, catalog.OfViews(ctx, s.views.Drop(ctx, viewOf(name, m)))
+	return logical.delete(ctx, s, req.GetName(), req.GetEtag())
 }
 
 // CreateMaterializedView defines a materialized view. Reads of it wait until the table
@@ -240,77 +240,41 @@ func (s *Admin) dropView(ctx context.Context, name string, m sqlView, etag strin
 func (s *Admin) CreateMaterializedView(ctx context.Context, req *adminpb.CreateMaterializedViewRequest) (*operation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in, name, err := checkNewView(req.GetParent(), "materializedViews", req.GetMaterializedViewId(), req.GetMaterializedView())
+	in, v, err := materialized.create(ctx, s, req.GetParent(), req.GetMaterializedViewId(), req.GetMaterializedView())
 	if err != nil {
 		return nil, err
 	}
-	v := viewOf(name, req.GetMaterializedView())
-	if err := s.createView(ctx, v); err != nil {
-		return nil, err
-	}
-	return s.done(in, shownView(name, materializedMessage(v)), &adminpb.CreateMaterializedViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
-}
-
-func (s *Admin) materializedView(name string) (*adminpb.MaterializedView, error) {
-	v, ok := s.views.Get(viewOf(name, (*adminpb.MaterializedView)(nil)))
-	if !ok || v.Full() != name {
-		return nil, status.Errorf(codes.NotFound, "materialized view %q not found", name)
-	}
-	return materializedMessage(v), nil
+	return s.done(in, v, &adminpb.CreateMaterializedViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
 }
 
 // GetMaterializedView returns a materialized view.
 func (s *Admin) GetMaterializedView(_ context.Context, req *adminpb.GetMaterializedViewRequest) (*adminpb.MaterializedView, error) {
-	m, err := s.materializedView(req.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return shownView(req.GetName(), m), nil
+	return materialized.get(s, req.GetName())
 }
 
 // ListMaterializedViews lists the materialized views of an instance, sorted by their names.
 func (s *Admin) ListMaterializedViews(_ context.Context, req *adminpb.ListMaterializedViewsRequest) (*adminpb.ListMaterializedViewsResponse, error) {
-	all := messages(s, materializedMessage, true)
-	page, next, err := viewsOf(all, req.GetParent(), req.GetPageSize(), req.GetPageToken())
+	page, next, err := materialized.list(s, req.GetParent(), req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
-	resp := &adminpb.ListMaterializedViewsResponse{NextPageToken: next}
-	for _, name := range page {
-		resp.MaterializedViews = append(resp.MaterializedViews, shownView(name, all[name]))
-	}
-	return resp, nil
+	return &adminpb.ListMaterializedViewsResponse{MaterializedViews: page, NextPageToken: next}, nil
 }
 
 // UpdateMaterializedView changes the protection of a materialized view. Its query stays.
 func (s *Admin) UpdateMaterializedView(ctx context.Context, req *adminpb.UpdateMaterializedViewRequest) (*operation, error) {
-	name := req.GetMaterializedView().GetName()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, err := s.materializedView(name)
+	in, v, err := materialized.update(ctx, s, req.GetMaterializedView(), req.GetUpdateMask().GetPaths())
 	if err != nil {
 		return nil, err
 	}
-	m, err := updatedView(old, req.GetMaterializedView(), req.GetUpdateMask().GetPaths())
-	if err != nil {
-		return nil, err
-	}
-	if err := s.changeView(ctx, viewOf(name, m)); err != nil {
-		return nil, err
-	}
-	in, _, _ := wire.CutInstance(name)
-	return s.done(in, shownView(name, m), &adminpb.UpdateMaterializedViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
+	return s.done(in, v, &adminpb.UpdateMaterializedViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
 }
 
 // DeleteMaterializedView deletes a materialized view and its rows.
 func (s *Admin) DeleteMaterializedView(ctx context.Context, req *adminpb.DeleteMaterializedViewRequest) (*emptypb.Empty, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m, err := s.materializedView(req.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return s.dropView(ctx, req.GetName(), m, req.GetEtag())
+	return materialized.delete(ctx, s, req.GetName(), req.GetEtag())
 }
 
 // checkUnread refuses to delete a table that materialized views read.
