@@ -13,10 +13,7 @@ import (
 // snapshot, so its own changes are in an overlay.
 type txn struct {
 	*snapshot
-	batch cf.Batch
-	reads isolation.ReadSet
-	start uint64
-	ended bool
+	isolation.Txn
 }
 
 // Begin implements [cf.Store].
@@ -24,29 +21,26 @@ func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t := &txn{start: s.history.Begin()}
+	t := &txn{Txn: isolation.Begin(&s.locks, &s.history)}
 	snap, err := s.snapshot(ctx, allRows)
 	if err != nil {
-		s.history.End(t.start)
+		t.End()
 		return nil, err
 	}
 	t.snapshot = snap
 	return t, nil
 }
 
-// Read implements [cf.Txn].
-func (t *txn) Read(space string, rows cf.Range) { t.reads.Add(space, rows) }
-
 // Scan implements [cf.Snapshot].
 func (t *txn) Scan(ctx context.Context, s cf.Scan) (cf.Cursor, error) {
-	t.reads.AddFamily(s.Family)
+	t.Reads.AddFamily(s.Family)
 	return t.snapshot.Scan(ctx, s)
 }
 
 // Add implements [cf.Txn].
 func (t *txn) Add(b *cf.Batch) error {
-	if size, limit := t.batch.Size()+b.Size(), t.store.Limits().Batch; size > limit {
-		return fmt.Errorf("transaction of %d bytes is %w; the limit is %d", size, cf.ErrTooLarge, limit)
+	if err := t.Fits(b, t.store.Limits().Batch); err != nil {
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,10 +62,10 @@ func (t *txn) Add(b *cf.Batch) error {
 		if _, err := t.families.get(op.Family); err != nil {
 			return err
 		}
-		t.reads.AddFamily(op.Family)
+		t.Reads.AddFamily(op.Family)
 		t.own.add(op.Family, op.Kind, bytes.Clone(b.Key(op)), bytes.Clone(b.Value(op)))
 	}
-	t.batch.Append(b)
+	t.Batch.Append(b)
 	return nil
 }
 
@@ -82,41 +76,30 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 		return 0, err
 	}
 	s := t.store
-	if len(t.batch.Ops()) == 0 {
+	if len(t.Batch.Ops()) == 0 {
 		return 0, nil
 	}
 	if err := s.gate.letIn(ctx); err != nil {
 		return 0, err
 	}
-	hold := t.reads.Hold(&s.locks, t.batch.Rows())
-	if err := s.locks.Lock(ctx, &hold); err != nil {
+	hold, err := t.Lock(ctx)
+	if err != nil {
 		return 0, err
 	}
 	defer s.locks.Unlock(&hold)
 	if err := s.caughtUp(ctx); err != nil {
 		return 0, err
 	}
-	if s.history.Changed(t.start, &t.reads) {
-		return 0, cf.ErrConflict
-	}
-	b := t.batch
-	if last != nil {
-		if err := last(&b); err != nil {
-			return 0, err
-		}
-		if err := hold.Covers(s.locks.SetOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
-			return 0, err
-		}
+	b, err := t.Final(&hold, last)
+	if err != nil {
+		return 0, err
 	}
 	return s.held(ctx, &b)
 }
 
 // Close implements [cf.Snapshot].
 func (t *txn) Close() {
-	if t.ended {
-		return
+	if t.End() {
+		t.snapshot.Close()
 	}
-	t.ended = true
-	t.store.history.End(t.start)
-	t.snapshot.Close()
 }

@@ -16,18 +16,15 @@ import (
 // scans, and the set of rows that it read, which is compared with the log of commits.
 type txn struct {
 	*snapshot
-	batch cf.Batch
-	reads isolation.ReadSet
-	start uint64
-	ended bool
+	isolation.Txn
 }
 
 // Begin implements cf.Store.
 func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
-	t := &txn{start: s.history.Begin()}
+	t := &txn{Txn: isolation.Begin(&s.locks, &s.history)}
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
-		s.history.End(t.start)
+		t.End()
 		return nil, err
 	}
 	t.snapshot = snap.(*snapshot)
@@ -49,19 +46,16 @@ func (t *txn) overlaid() bool {
 	return !t.closed
 }
 
-// Read implements cf.Txn.
-func (t *txn) Read(space string, rows cf.Range) { t.reads.Add(space, rows) }
-
 // Scan implements cf.Snapshot.
 func (t *txn) Scan(ctx context.Context, s cf.Scan) (cf.Cursor, error) {
-	t.reads.AddFamily(s.Family)
+	t.Reads.AddFamily(s.Family)
 	return t.snapshot.Scan(ctx, s)
 }
 
 // Add implements cf.Txn.
 func (t *txn) Add(b *cf.Batch) error {
-	if size, limit := t.batch.Size()+b.Size(), t.store.Limits().Batch; size > limit {
-		return fmt.Errorf("transaction of %d bytes is %w; the limit is %d", size, cf.ErrTooLarge, limit)
+	if err := t.Fits(b, t.store.Limits().Batch); err != nil {
+		return err
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -77,7 +71,7 @@ func (t *txn) Add(b *cf.Batch) error {
 		if err != nil {
 			return err
 		}
-		t.reads.AddFamily(op.Family)
+		t.Reads.AddFamily(op.Family)
 		switch op.Kind {
 		case cf.OpPut:
 			t.Overlay.PutCF(f.Handle, b.Key(op), b.Value(op))
@@ -89,7 +83,7 @@ func (t *txn) Add(b *cf.Batch) error {
 			return fmt.Errorf("a transaction cannot carry operation %d", op.Kind)
 		}
 	}
-	t.batch.Append(b)
+	t.Batch.Append(b)
 	return nil
 }
 
@@ -100,7 +94,7 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 		return 0, err
 	}
 	s := t.store
-	if len(t.batch.Ops()) == 0 {
+	if len(t.Batch.Ops()) == 0 {
 		return 0, nil // all reads are of the one snapshot
 	}
 	return s.letIn(ctx, func(turn *turn) (cf.Position, int, error) { return t.try(ctx, turn, last) })
@@ -108,35 +102,23 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 
 // try is tryWrite for a commit.
 func (t *txn) try(ctx context.Context, turn *turn, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
-	s := t.store
-	hold := t.reads.Hold(&s.locks, t.batch.Rows())
-	if err := s.locks.Lock(ctx, &hold); err != nil {
+	hold, err := t.Lock(ctx)
+	if err != nil {
 		return 0, 0, err
 	}
-	defer s.locks.Unlock(&hold)
-	if s.history.Changed(t.start, &t.reads) {
-		return 0, 0, cf.ErrConflict
+	defer t.store.locks.Unlock(&hold)
+	b, err := t.Final(&hold, last)
+	if err != nil {
+		return 0, 0, err
 	}
-	b := t.batch // without changes that last added in an earlier run
-	if last != nil {
-		if err := last(&b); err != nil {
-			return 0, 0, err
-		}
-		if err := hold.Covers(s.locks.SetOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
-			return 0, 0, err
-		}
-	}
-	pos, err = s.commit(ctx, turn, &b)
+	pos, err = t.store.commit(ctx, turn, &b)
 	return pos, b.Size(), err
 }
 
 // Close implements cf.Snapshot: it ends the transaction. Changes that were not
 // committed are dropped.
 func (t *txn) Close() {
-	if t.ended {
-		return
+	if t.End() {
+		t.snapshot.Close()
 	}
-	t.ended = true
-	t.store.history.End(t.start)
-	t.snapshot.Close()
 }

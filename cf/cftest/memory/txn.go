@@ -11,29 +11,24 @@ import (
 // A txn is a transaction. Its state contains its own changes.
 type txn struct {
 	*snapshot
-	changes cf.Batch
-	reads   isolation.ReadSet
-	start   uint64
-	ended   bool
+	isolation.Txn
 }
 
 // Begin implements [cf.Store].
 func (m *Store) Begin(ctx context.Context) (cf.Txn, error) {
-	t := &txn{start: m.history.Begin()}
+	t := &txn{Txn: isolation.Begin(&m.locks, &m.history)}
+	t.Batch.SetStamps(m.stamp)
 	var err error
 	if t.snapshot, err = m.snapshot(ctx); err != nil {
-		m.history.End(t.start)
+		t.End()
 		return nil, err
 	}
 	return t, nil
 }
 
-// Read implements [cf.Txn].
-func (t *txn) Read(space string, rows cf.Range) { t.reads.Add(space, rows) }
-
 // Scan implements [cf.Snapshot].
 func (t *txn) Scan(ctx context.Context, s cf.Scan) (cf.Cursor, error) {
-	t.reads.AddFamily(s.Family)
+	t.Reads.AddFamily(s.Family)
 	return t.snapshot.Scan(ctx, s)
 }
 
@@ -42,13 +37,13 @@ func (t *txn) Add(b *cf.Batch) error {
 	if err := t.ready(context.Background()); err != nil {
 		return err
 	}
-	if size, limit := t.changes.Size()+b.Size(), t.store.Limits().Batch; size > limit {
-		return fmt.Errorf("transaction of %d bytes is %w; the limit is %d", size, cf.ErrTooLarge, limit)
+	if err := t.Fits(b, t.store.Limits().Batch); err != nil {
+		return err
 	}
 	for _, op := range b.Ops() {
 		switch op.Kind {
 		case cf.OpPut, cf.OpDelete, cf.OpMerge:
-			t.reads.AddFamily(op.Family)
+			t.Reads.AddFamily(op.Family)
 		case cf.OpNote:
 		default:
 			return fmt.Errorf("a transaction cannot carry operation %d", op.Kind)
@@ -59,7 +54,7 @@ func (t *txn) Add(b *cf.Batch) error {
 		return err
 	}
 	t.state = next
-	t.changes.Append(b)
+	t.Batch.Append(b)
 	return nil
 }
 
@@ -74,36 +69,27 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 	if err := t.ready(ctx); err != nil {
 		return 0, err
 	}
-	if len(t.changes.Ops()) == 0 {
+	if len(t.Batch.Ops()) == 0 {
 		return t.state.at, nil // all reads are of one moment
 	}
-	m, rows := t.store, t.changes.Rows()
-	hold := t.reads.Hold(&m.locks, rows)
-	if err := m.locks.Lock(ctx, &hold); err != nil {
+	hold, err := t.Lock(ctx)
+	if err != nil {
 		return 0, err
 	}
-	defer m.locks.Unlock(&hold)
-	if m.history.Changed(t.start, &t.reads) {
-		return 0, cf.ErrConflict
+	defer t.store.locks.Unlock(&hold)
+	b, err := t.Final(&hold, last)
+	if err != nil {
+		return 0, err
 	}
-	b := m.batch()
-	b.Append(&t.changes)
-	if last != nil {
-		if err := last(b); err != nil {
-			return 0, err
-		}
-		if err := isolation.Named(rows, b.Rows()); err != nil {
-			return 0, err
-		}
+	if err := isolation.Named(t.Batch.Rows(), b.Rows()); err != nil {
+		return 0, err
 	}
-	return m.commit(ctx, b, nil)
+	return t.store.commit(ctx, &b, nil)
 }
 
 // Close implements [cf.Snapshot].
 func (t *txn) Close() {
-	if !t.ended {
-		t.ended = true
-		t.store.history.End(t.start)
+	if t.End() {
 		t.snapshot.Close()
 	}
 }
