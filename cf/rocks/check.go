@@ -27,7 +27,6 @@ var (
 	_ cf.Checker     = (*Store)(nil)
 	_ cf.Checker     = (*Follower)(nil)
 	_ cf.EntryReader = (*snapshot)(nil)
-	_ cf.EntryReader = (*followed)(nil)
 )
 
 // CheckFiles implements cf.Checker. It finds none of a database in memory.
@@ -196,16 +195,4 @@ func (s *snapshot) isToken(ctx context.Context, key []byte) (bool, error) {
 	}
 	marker, err := s.Meta(ctx, string(key[1:]))
 	return marker != nil, err
-}
-
-// CheckFiles implements cf.Checker.
-func (f *Follower) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
-	v := f.use()
-	defer f.unuse(v)
-	return v.Store.CheckFiles(ctx, fn)
-}
-
-// Entries implements cf.EntryReader.
-func (s *followed) Entries(ctx context.Context, family string, fn func(key, value []byte) error) error {
-	return s.Snapshot.(cf.EntryReader).Entries(ctx, family, fn)
 }

@@ -58,10 +58,7 @@ func (s *Store) Families() []string {
 	return slices.DeleteFunc(names, func(n string) bool { return n == catalogFamily })
 }
 
-var (
-	_ cf.DropTeller = (*Store)(nil)
-	_ cf.DropTeller = (*Follower)(nil)
-)
+var _ cf.DropTeller = (*Store)(nil)
 
 // Dropped implements cf.DropTeller, from the manifest as it was before the open.
 func (s *Store) Dropped() []string {
@@ -69,13 +66,6 @@ func (s *Store) Dropped() []string {
 		return nil
 	}
 	return s.engine.found.Dropped
-}
-
-// Dropped implements cf.DropTeller.
-func (f *Follower) Dropped() []string {
-	v := f.use()
-	defer f.unuse(v)
-	return v.Store.Dropped()
 }
 
 // CreateFamily implements cf.Store.

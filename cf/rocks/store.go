@@ -23,6 +23,7 @@ import (
 	_ "github.com/smolwc/smolwc/cf/rocks/internal/headers" // says what is missing
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
+	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
 	"github.com/smolwc/smolwc/cf/rocks/internal/writequeue"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/lock"
@@ -33,6 +34,7 @@ type Store struct {
 	engine    *engine
 	db        *grocksdb.DB
 	dir       string
+	stamp     steady.Stamp // of the files that a reader opened
 	claim     *claim.Claim // nil unless the store writes to a disk
 	options   Options
 	write     *grocksdb.WriteOptions

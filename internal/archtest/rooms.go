@@ -92,9 +92,10 @@ var rooms = map[string]room{
 	"cf/replay":    {imports: []string{"cf", "cf/merge", compress, "internal/keysort"}},
 	"cf/isolation": {imports: []string{"cf", "internal/lock"}},
 	// Reads RocksDB's files without RocksDB.
-	"cf/internal/wal":   {imports: []string{"cf"}},
-	"cf/internal/inuse": {},
-	"cf/internal/kept":  {imports: []string{"cf", "internal/osfile"}},
+	"cf/internal/wal":    {imports: []string{"cf"}},
+	"cf/internal/inuse":  {},
+	"cf/internal/beside": {imports: []string{"cf"}},
+	"cf/internal/kept":   {imports: []string{"cf", "internal/osfile"}},
 	// The parts of the store. Those with c are C or C++ with the Go that calls it.
 	"cf/rocks/internal/headers":    {c: true},
 	"cf/rocks/internal/native":     {imports: []string{"cf", grocksdb}, c: true},
@@ -109,8 +110,8 @@ var rooms = map[string]room{
 	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/cftest/memory":             {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/ordered"}, tests: []string{"cf/cftest"}},
 	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", "cf/replay", rapid}},
-	"cf/pebble":                    {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/ordered", "internal/claim", "internal/lock", pebble, xtime}, tests: []string{"cf/cftest"}},
-	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
+	"cf/pebble":                    {imports: []string{"cf/internal/beside", "cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/ordered", "internal/claim", "internal/lock", pebble, xtime}, tests: []string{"cf/cftest"}},
+	"cf/rocks":                     {imports: []string{"cf/internal/beside", "cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},
