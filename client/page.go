@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/fields"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 )
@@ -177,14 +178,11 @@ func parsePosition(token string, print uint64) (p position, err error) {
 	if binary.BigEndian.Uint64(b[1:]) != print {
 		return p, wire.Invalid("page token belongs to a read of another table or with other options")
 	}
-	p.set, b = true, b[9:]
-	for _, to := range []*string{&p.row, &p.family} {
-		n, size := binary.Uvarint(b)
-		if size <= 0 || n > uint64(len(b)-size) {
-			return position{}, wire.Invalid("page token is damaged: it is cut off")
-		}
-		*to, b = string(b[size:size+int(n)]), b[size+int(n):]
+	r := fields.Reader{Rest: b[9:]}
+	p = position{set: true, row: string(r.Text()), family: string(r.Text())}
+	if r.Bad {
+		return position{}, wire.Invalid("page token is damaged: it is cut off")
 	}
-	p.qualifier = string(b)
+	p.qualifier = string(r.Rest)
 	return p, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/fields"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -87,21 +88,13 @@ func (s *source) append(dst []byte) []byte {
 var errState = errors.New("the state of the materialized view is damaged; delete the view and create it again")
 
 func readSource(b []byte) (s source, err error) {
-	due, n := binary.Uvarint(b)
-	if n <= 0 {
-		return s, errState
+	r := fields.Reader{Rest: b}
+	s.due = cells.Timestamp(r.Uvarint())
+	for len(r.Rest) > 0 {
+		s.adds = append(s.adds, sql.Contribution{Key: string(r.Text()), Record: bytes.Clone(r.Text())})
 	}
-	s.due = cells.Timestamp(due)
-	for b = b[n:]; len(b) > 0; {
-		var parts [2][]byte
-		for i := range parts {
-			size, n := binary.Uvarint(b)
-			if n <= 0 || uint64(len(b)-n) < size {
-				return s, errState
-			}
-			parts[i], b = b[n:n+int(size)], b[n+int(size):]
-		}
-		s.adds = append(s.adds, sql.Contribution{Key: string(parts[0]), Record: bytes.Clone(parts[1])})
+	if r.Bad {
+		return s, errState
 	}
 	return s, nil
 }
@@ -347,16 +340,15 @@ func (c *change) contributions(ctx context.Context, viewKey string) func(yield f
 			}
 			for cell := range row.Cells() {
 				b, _ := cell.Value.AsBytes()
-				for len(b) > 0 {
-					size, n := binary.Uvarint(b)
-					if n <= 0 || uint64(len(b)-n) < size {
+				for r := (fields.Reader{Rest: b}); len(r.Rest) > 0; {
+					record := r.Text()
+					if r.Bad {
 						yield(nil, errState)
 						return
 					}
-					if !yield(b[n:n+int(size)], nil) {
+					if !yield(record, nil) {
 						return
 					}
-					b = b[n+int(size):]
 				}
 			}
 		}

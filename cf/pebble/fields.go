@@ -1,50 +1,25 @@
 package pebble
 
 import (
-	"encoding/binary"
-
 	engine "github.com/cockroachdb/pebble/v2"
+
+	"github.com/smolwc/smolwc/internal/fields"
 )
 
-// A fieldReader reads the fields of a record. bad is set if they are not as expected.
-type fieldReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *fieldReader) number() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.rest, r.bad = nil, true
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *fieldReader) text() []byte {
-	size := r.number()
-	if size > uint64(len(r.rest)) {
-		r.rest, r.bad = nil, true
-		return nil
-	}
-	text := r.rest[:size]
-	r.rest = r.rest[size:]
-	return text
-}
+// A fieldReader reads the fields of a record.
+type fieldReader struct{ fields.Reader }
 
 // op reads an operation of a batch, which Pebble's own reader follows beyond the end of one
 // that is cut off.
 func (r *fieldReader) op() (kind engine.InternalKeyKind, key, value []byte) {
-	kind, r.rest = engine.InternalKeyKind(r.rest[0]), r.rest[1:]
-	key = r.text()
+	kind, key = engine.InternalKeyKind(r.Byte()), r.Text()
 	switch kind {
 	case engine.InternalKeyKindDelete, engine.InternalKeyKindSingleDelete, engine.InternalKeyKindLogData, engine.InternalKeyKindIngestSST:
 	case engine.InternalKeyKindSet, engine.InternalKeyKindMerge, engine.InternalKeyKindRangeDelete, engine.InternalKeyKindDeleteSized,
 		engine.InternalKeyKindRangeKeySet, engine.InternalKeyKindRangeKeyUnset, engine.InternalKeyKindRangeKeyDelete, engine.InternalKeyKindExcise:
-		value = r.text()
+		value = r.Text()
 	default:
-		r.bad = true
+		r.Bad = true
 	}
 	return kind, key, value
 }

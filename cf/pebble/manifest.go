@@ -2,6 +2,8 @@ package pebble
 
 import (
 	"fmt"
+
+	"github.com/smolwc/smolwc/internal/fields"
 )
 
 // An edits follows the records of a manifest: which files make up a database, and which of
@@ -46,100 +48,100 @@ const (
 
 // note takes a record.
 func (e *edits) note(record []byte) {
-	r := fieldReader{rest: record}
-	for len(r.rest) > 0 && !r.bad {
+	r := fieldReader{fields.Reader{Rest: record}}
+	for len(r.Rest) > 0 && !r.Bad {
 		e.field(&r)
 	}
-	e.unknown = e.unknown || r.bad
+	e.unknown = e.unknown || r.Bad
 }
 
 func (e *edits) field(r *fieldReader) {
-	switch tag := r.number(); tag {
+	switch tag := r.Uvarint(); tag {
 	case editComparator:
-		r.text()
+		r.Text()
 	case editMinLog:
-		e.minLog = r.number()
+		e.minLog = r.Uvarint()
 	case editNextFile, editLastSequence, editPrevLog:
-		r.number()
+		r.Uvarint()
 	case editPointer:
-		r.number()
-		r.text()
+		r.Uvarint()
+		r.Text()
 	case editDeletedFile:
-		r.number()
-		delete(e.tables, r.number())
+		r.Uvarint()
+		delete(e.tables, r.Uvarint())
 	case editNewBacking:
-		number := r.number()
-		e.backings[number] = int64(r.number())
+		number := r.Uvarint()
+		e.backings[number] = int64(r.Uvarint())
 	case editRemovedBacking:
-		delete(e.backings, r.number())
+		delete(e.backings, r.Uvarint())
 	case editNewBlob:
-		r.number()
-		number := r.number()
-		e.blobs[number] = int64(r.number())
-		r.number()
-		r.number()
+		r.Uvarint()
+		number := r.Uvarint()
+		e.blobs[number] = int64(r.Uvarint())
+		r.Uvarint()
+		r.Uvarint()
 	case editDeletedBlob:
-		r.number()
-		delete(e.blobs, r.number())
+		r.Uvarint()
+		delete(e.blobs, r.Uvarint())
 	case editNewFile, editNewFile2, editNewFile3, editNewFile4, editNewFile5:
 		if number, size, own := r.table(tag); own {
 			e.tables[number] = size
 		}
 	default:
-		r.bad = true
+		r.Bad = true
 	}
 }
 
 // table reads a table; own says whether it is a file of its own.
 func (r *fieldReader) table(tag uint64) (number uint64, size int64, own bool) {
-	r.number()
-	number = r.number()
+	r.Uvarint()
+	number = r.Uvarint()
 	if tag == editNewFile3 {
-		r.number()
+		r.Uvarint()
 	}
-	size, own = int64(r.number()), true
+	size, own = int64(r.Uvarint()), true
 	keys := true
 	if tag == editNewFile5 {
-		if len(r.rest) == 0 {
-			r.bad = true
+		if len(r.Rest) == 0 {
+			r.Bad = true
 			return 0, 0, false
 		}
-		keys = r.rest[0]&1 != 0
-		r.rest = r.rest[1:]
+		keys = r.Rest[0]&1 != 0
+		r.Rest = r.Rest[1:]
 	}
 	for range 2 {
 		if keys {
-			r.text()
+			r.Text()
 		}
 	}
 	if tag == editNewFile5 {
-		r.text()
-		r.text()
+		r.Text()
+		r.Text()
 	}
 	if tag != editNewFile {
-		r.number()
-		r.number()
+		r.Uvarint()
+		r.Uvarint()
 	}
-	for tag >= editNewFile4 && !r.bad {
-		switch custom := r.number(); {
+	for tag >= editNewFile4 && !r.Bad {
+		switch custom := r.Uvarint(); {
 		case custom == tableEnd:
 			return number, size, own
 		case custom == tableVirtual:
-			r.number()
+			r.Uvarint()
 			own = false
 		case custom == tableBlobs:
-			r.number()
-			for range r.number() {
-				r.number()
-				r.number()
-				if r.bad {
+			r.Uvarint()
+			for range r.Uvarint() {
+				r.Uvarint()
+				r.Uvarint()
+				if r.Bad {
 					return 0, 0, false
 				}
 			}
 		case custom < tableUnsafe, custom == tablePrefix, custom == tableSuffix:
-			r.text()
+			r.Text()
 		default:
-			r.bad = true
+			r.Bad = true
 		}
 	}
 	return number, size, own

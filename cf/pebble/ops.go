@@ -7,15 +7,16 @@ import (
 	engine "github.com/cockroachdb/pebble/v2"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/fields"
 )
 
 // eachOp calls fn for each operation, with the number of its space or family. Log data is a
 // note, with its first byte.
 func eachOp(ops []byte, fn func(id uint32, op *cf.LoggedOp) error) error {
-	r := fieldReader{rest: ops}
-	for len(r.rest) > 0 {
+	r := fieldReader{fields.Reader{Rest: ops}}
+	for len(r.Rest) > 0 {
 		kind, key, value := r.op()
-		if r.bad {
+		if r.Bad {
 			return fmt.Errorf("%w: an operation of kind %d in the log", cf.ErrCorrupt, kind)
 		}
 		if kind == engine.InternalKeyKindLogData {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/internal/wal"
+	"github.com/smolwc/smolwc/internal/fields"
 )
 
 // The first bytes of log data, which Pebble writes to its log only. A shift is at the
@@ -41,8 +42,8 @@ func recordOf(data []byte) (r record, err error) {
 	r.count, r.ops, r.own = head.Count, data[wal.RepHeader:], head.Count == 0
 	shift := int64(0)
 	for range 2 {
-		f := fieldReader{rest: r.ops}
-		if len(f.rest) == 0 {
+		f := fieldReader{fields.Reader{Rest: r.ops}}
+		if len(f.Rest) == 0 {
 			break
 		}
 		kind, key, _ := f.op()
@@ -50,7 +51,7 @@ func recordOf(data []byte) (r record, err error) {
 		case engine.InternalKeyKindIngestSST, engine.InternalKeyKindExcise: // Pebble's own, with numbers of files
 			r.own = true
 		case engine.InternalKeyKindLogData:
-			if f.bad || len(key) == 0 {
+			if f.Bad || len(key) == 0 {
 				break
 			}
 			if key[0] == logOwn {
@@ -61,7 +62,7 @@ func recordOf(data []byte) (r record, err error) {
 				if shift, n = binary.Varint(key[1:]); n <= 0 {
 					return r, fmt.Errorf("%w: record %d of the log has the shift %x", cf.ErrCorrupt, head.First, key[1:])
 				}
-				r.ops = f.rest
+				r.ops = f.Rest
 				continue
 			}
 		}

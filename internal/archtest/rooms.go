@@ -110,7 +110,7 @@ var rooms = map[string]room{
 	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/cftest/memory":             {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/ordered"}, tests: []string{"cf/cftest"}},
 	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", "cf/replay", rapid}},
-	"cf/pebble":                    {imports: []string{"cf/internal/beside", "cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/ordered", "internal/claim", "internal/lock", pebble, xtime}, tests: []string{"cf/cftest"}},
+	"cf/pebble":                    {imports: []string{"internal/fields", "cf/internal/beside", "cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/ordered", "internal/claim", "internal/lock", pebble, xtime}, tests: []string{"cf/cftest"}},
 	"cf/rocks":                     {imports: []string{"cf/internal/beside", "cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
@@ -125,7 +125,7 @@ var rooms = map[string]room{
 	"query/internal/clock":   {imports: []string{"cells", "cf", "query/internal/fault", "query/internal/catalog"}},
 	"query/internal/plan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/compare", "query/internal/fault", "query/internal/catalog", "internal/bytere"}},
 	"query/internal/scan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/fault", "query/internal/catalog", "query/internal/plan", "internal/bytere", "internal/excerpt", "internal/spans", otel}},
-	"query/internal/changes": {imports: []string{"cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt", "internal/history"}, tests: []string{"schema", "query/internal/plan"}},
+	"query/internal/changes": {imports: []string{"internal/fields", "cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt", "internal/history"}, tests: []string{"schema", "query/internal/plan"}},
 	"query/internal/edit":    {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/excerpt"}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/pebble", "cf/rocks", "internal/osfile", "query/internal/fault"}},
 	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "query/internal/engine", "internal/history", "internal/lock", uuid, "internal/spans"}},
@@ -166,7 +166,7 @@ var rooms = map[string]room{
 	"sql/bind":     {imports: []string{"cells", "cf", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/run", "sql/value", "internal/sketch", protobuf}},
 	"sql":          {imports: []string{"cells", "schema", "sql/bind", "sql/parse", "sql/rowkey", "sql/run", "sql/value"}, tests: []string{"cf", "query", "query/read", "query/write", "sql/message", protobuf, xsys}},
 	// Queries of tables and views, for Go programs, the shell and the server.
-	"views":                      {imports: []string{"cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", "internal/storedname", protobuf}, tests: []string{adminpb}},
+	"views":                      {imports: []string{"internal/fields", "cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", "internal/storedname", protobuf}, tests: []string{adminpb}},
 	"api/smolwcpb":               {imports: []string{bigtablepb, grpc, protobuf}},
 	"api/leader":                 {imports: []string{"api/wire", grpc}},
 	"api/wire":                   {imports: []string{"internal/storedname", "schema", "cells", "query/filter", "query/read", "query/write", "api/smolwcpb", "sql/parse", "sql/value", adminpb, bigtablepb, genproto, grpc, protobuf}},
@@ -194,7 +194,7 @@ var rooms = map[string]room{
 	"shardmap":     {imports: []string{"internal/excerpt", "api/wire", jsontext}},
 	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "api/smolwcpb", "api/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
-	"client": {imports: []string{"branch", "api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "archive/moments", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"internal/fields", "branch", "api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "archive/moments", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"client/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "api/smolwcpb"}},
 
@@ -222,6 +222,7 @@ var rooms = map[string]room{
 	"internal/doctor":     {},
 	"internal/history":    {},
 	"internal/excerpt":    {},
+	"internal/fields":     {},
 	"internal/humanize":   {},
 	"internal/keysort":    {},
 	"internal/lock":       {},

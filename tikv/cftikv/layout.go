@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/fields"
 )
 
 // format is the version of the layout of keys and values. A store with another one is
@@ -145,16 +146,16 @@ func appendText(dst []byte, s string) []byte {
 }
 
 func decodeFamily(name string, value []byte) (f family, err error) {
-	r := reader{value, true}
-	f.id, f.born = r.id(), r.id()
-	f.epoch, f.settled = r.number(), r.number()
-	for n := r.number(); r.ok && n > 0; n-- {
-		f.layers = append(f.layers, layer{r.id(), r.number(), span{string(r.take(r.number())), string(r.take(r.number()))}})
+	r := fields.Reader{Rest: value}
+	f.id, f.born = r.Uint32(), r.Uint32()
+	f.epoch, f.settled = r.Uvarint(), r.Uvarint()
+	for n := r.Uvarint(); !r.Bad && n > 0; n-- {
+		f.layers = append(f.layers, layer{r.Uint32(), r.Uvarint(), span{string(r.Text()), string(r.Text())}})
 	}
-	for r.ok && len(r.rest) > 0 {
-		f.drops = append(f.drops, drop{string(r.take(r.number())), string(r.take(r.number())), r.number()})
+	for !r.Bad && len(r.Rest) > 0 {
+		f.drops = append(f.drops, drop{string(r.Text()), string(r.Text()), r.Uvarint()})
 	}
-	if !r.ok || !f.drops.valid(f.epoch) || f.settled > f.epoch || !validLayers(f.layers, f.epoch) {
+	if r.Bad || !f.drops.valid(f.epoch) || f.settled > f.epoch || !validLayers(f.layers, f.epoch) {
 		return family{}, fmt.Errorf("descriptor %x of family %s: %w", value, name, cf.ErrCorrupt)
 	}
 	return f, nil
@@ -169,35 +170,6 @@ func validLayers(layers []layer, epoch uint64) bool {
 		last = l.epoch
 	}
 	return true
-}
-
-// A reader takes bytes from a value. Once they do not suffice, ok is false and it gives
-// zeros.
-type reader struct {
-	rest []byte
-	ok   bool
-}
-
-func (r *reader) number() uint64 {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 {
-		r.ok = false
-		return 0
-	}
-	r.rest = r.rest[size:]
-	return n
-}
-
-func (r *reader) id() uint32 { return binary.BigEndian.Uint32(append(r.take(4), 0, 0, 0, 0)) }
-
-func (r *reader) take(n uint64) []byte {
-	if n > uint64(len(r.rest)) {
-		r.ok = false
-		return nil
-	}
-	taken := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return taken
 }
 
 // keyspace makes the keys of one store in TiKV.

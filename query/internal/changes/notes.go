@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/fields"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -66,67 +67,33 @@ func (n commitNote) append(b *cf.Batch) {
 var errNote = errors.New("a note in the log is damaged")
 
 func parseCommitNote(note []byte) (n commitNote, err error) {
-	in := fields{rest: note[1:]}
-	at, ahead, before := in.uvarint(), in.uvarint(), in.uvarint()
-	if in.bad || len(in.rest) > 0 || at > math.MaxInt64 || ahead > at {
+	in := fields.Reader{Rest: note[1:]}
+	at, ahead, before := in.Uvarint(), in.Uvarint(), in.Uvarint()
+	if in.Bad || len(in.Rest) > 0 || at > math.MaxInt64 || ahead > at {
 		return n, errNote
 	}
 	return commitNote{cells.Timestamp(at), cells.Timestamp(at - ahead), cf.Position(before)}, nil
 }
 
 func parseRowNote(note []byte) (stream int64, key string, err error) {
-	in := fields{rest: note[1:]}
-	id := in.uvarint()
-	if in.bad || id > math.MaxInt64 || len(in.rest) == 0 {
+	in := fields.Reader{Rest: note[1:]}
+	id := in.Uvarint()
+	if in.Bad || id > math.MaxInt64 || len(in.Rest) == 0 {
 		return 0, "", errNote
 	}
-	return int64(id), string(in.rest), nil
+	return int64(id), string(in.Rest), nil
 }
 
 func parseDeleteNote(note []byte) (c write.Change, err error) {
-	in := fields{rest: note[1:]}
+	in := fields.Reader{Rest: note[1:]}
 	if note[0] == noteDeleteFamily {
-		return write.Change{Kind: write.DeleteFamilyChange, Family: string(in.rest)}, nil
+		return write.Change{Kind: write.DeleteFamilyChange, Family: string(in.Rest)}, nil
 	}
-	since, until := in.uvarint(), in.uvarint()
-	family := in.bytes(in.uvarint())
-	if in.bad || since > math.MaxInt64 || until > math.MaxInt64 {
+	since, until := in.Uvarint(), in.Uvarint()
+	family := in.Text()
+	if in.Bad || since > math.MaxInt64 || until > math.MaxInt64 {
 		return c, errNote
 	}
-	return write.Change{Kind: write.DeleteVersionsChange, Family: string(family), Qualifier: string(in.rest),
+	return write.Change{Kind: write.DeleteVersionsChange, Family: string(family), Qualifier: string(in.Rest),
 		Since: cells.Timestamp(since), Until: cells.Timestamp(until)}, nil
-}
-
-// fields takes bytes apart; bad is set at the first missing byte.
-type fields struct {
-	rest []byte
-	bad  bool
-}
-
-func (f *fields) uvarint() uint64 {
-	v, n := binary.Uvarint(f.rest)
-	if n <= 0 {
-		f.bad = true
-		return 0
-	}
-	f.rest = f.rest[n:]
-	return v
-}
-
-func (f *fields) bytes(n uint64) []byte {
-	if f.bad || n > uint64(len(f.rest)) {
-		f.bad = true
-		return nil
-	}
-	b := f.rest[:n]
-	f.rest = f.rest[n:]
-	return b
-}
-
-func (f *fields) uint64() uint64 {
-	b := f.bytes(8)
-	if f.bad {
-		return 0
-	}
-	return binary.BigEndian.Uint64(b)
 }

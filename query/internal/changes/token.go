@@ -11,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/internal/fields"
 	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
@@ -169,13 +170,13 @@ func (r *Reader) parseToken(token string) (parts []part, err error) {
 		return nil, fault.Errorf(fault.InvalidArgument, "the token of changes is of version %d; this program knows versions %d to %d", b[0], tokenVersion, tokenVersions)
 	}
 	version, ofEpoch := b[0], b[0] > tokenOfEpoch
-	in := fields{rest: b[2:]}
-	id := in.bytes(16)
-	stream := in.uint64()
+	in := fields.Reader{Rest: b[2:]}
+	id := in.Take(16)
+	stream := in.Uint64()
 	var of history.Mark
 	if ofEpoch {
 		version -= tokenOfEpoch
-		of = history.Mark{Number: int64(in.uvarint()), Sum: in.uint64()}
+		of = history.Mark{Number: int64(in.Uvarint()), Sum: in.Uint64()}
 	}
 	var ok bool
 	if version == tokenVersion {
@@ -184,7 +185,7 @@ func (r *Reader) parseToken(token string) (parts []part, err error) {
 		parts, ok = parsePartsToken(&in)
 	}
 	switch {
-	case in.bad || !ok:
+	case in.Bad || !ok:
 		return nil, damaged("a field is out of range")
 	case string(id) != string(r.from.ID[:]):
 		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of another database", ErrGone)
@@ -208,19 +209,19 @@ func unlost(err error) error {
 	return fault.Errorf(fault.FailedPrecondition, "%w: %w; read the table anew, and go on with the changes since the time before that", ErrGone, err)
 }
 
-func parseWholeToken(in *fields) ([]part, bool) {
-	p := part{at: in.position(), watermark: cells.Timestamp(in.uint64())}
-	p.rows.Start = string(in.bytes(in.uvarint()))
-	p.rows.End = string(in.rest)
+func parseWholeToken(in *fields.Reader) ([]part, bool) {
+	p := part{at: positionOf(in), watermark: cells.Timestamp(in.Uint64())}
+	p.rows.Start = string(in.Text())
+	p.rows.End = string(in.Rest)
 	return []part{p}, p.valid()
 }
 
-func parsePartsToken(in *fields) (parts []part, ok bool) {
-	watermark := cells.Timestamp(in.uint64())
-	for len(in.rest) > 0 && !in.bad {
-		p := part{at: in.position(), watermark: watermark, since: cells.Timestamp(in.uint64())}
-		p.rows.Start = string(in.bytes(in.uvarint()))
-		p.rows.End = string(in.bytes(in.uvarint()))
+func parsePartsToken(in *fields.Reader) (parts []part, ok bool) {
+	watermark := cells.Timestamp(in.Uint64())
+	for len(in.Rest) > 0 && !in.Bad {
+		p := part{at: positionOf(in), watermark: watermark, since: cells.Timestamp(in.Uint64())}
+		p.rows.Start = string(in.Text())
+		p.rows.End = string(in.Text())
 		if !p.valid() {
 			return nil, false
 		}
@@ -229,10 +230,10 @@ func parsePartsToken(in *fields) (parts []part, ok bool) {
 	return parts, len(parts) > 0
 }
 
-func (f *fields) position() position {
-	before, rows := f.uint64(), f.uvarint()
+func positionOf(in *fields.Reader) position {
+	before, rows := in.Uint64(), in.Uvarint()
 	if rows > 1<<31 {
-		f.bad = true
+		in.Bad = true
 	}
 	return position{cf.Position(before), int(rows)}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/fields"
 )
 
 // A Family is a family whose cells a commit changed. Born distinguishes it from later
@@ -52,64 +53,27 @@ var errEntry = errors.New("an entry of the log of changes cannot be decoded")
 // Decode is the inverse of Append. It leaves out the operations of families that there
 // are no longer. The operations share the memory of the entry.
 func Decode(entry []byte, there func(Family) bool) (ops []cf.LoggedOp, err error) {
-	r := reader{rest: entry}
-	if len(entry) == 0 || r.byte() != format {
+	r := fields.Reader{Rest: entry}
+	if len(entry) == 0 || r.Byte() != format {
 		return nil, errEntry
 	}
 	names, known := []string{""}, []bool{true}
-	for n := r.number(); n > 0 && !r.bad; n-- {
-		f := Family{Name: string(r.bytes()), Born: uint32(r.number())}
+	for n := r.Uvarint(); n > 0 && !r.Bad; n-- {
+		f := Family{Name: string(r.Text()), Born: uint32(r.Uvarint())}
 		names, known = append(names, f.Name), append(known, there(f))
 	}
-	for len(r.rest) > 0 && !r.bad {
-		kind, family := cf.OpKind(r.byte()), r.number()
-		key, value := r.bytes(), r.bytes()
-		if r.bad || family >= uint64(len(names)) || kind > cf.OpNote {
+	for len(r.Rest) > 0 && !r.Bad {
+		kind, family := cf.OpKind(r.Byte()), r.Uvarint()
+		key, value := r.Text(), r.Text()
+		if r.Bad || family >= uint64(len(names)) || kind > cf.OpNote {
 			return nil, errEntry
 		}
 		if known[family] {
 			ops = append(ops, cf.LoggedOp{Kind: kind, Family: names[family], Key: key, Value: value})
 		}
 	}
-	if r.bad {
+	if r.Bad {
 		return nil, errEntry
 	}
 	return ops, nil
-}
-
-// A reader takes bytes from an entry; bad is set when they do not suffice.
-type reader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *reader) byte() byte {
-	if len(r.rest) == 0 {
-		r.bad = true
-		return 0
-	}
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b
-}
-
-func (r *reader) number() uint64 {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.rest = r.rest[size:]
-	return n
-}
-
-func (r *reader) bytes() []byte {
-	n := r.number()
-	if n > uint64(len(r.rest)) {
-		r.bad = true
-		return nil
-	}
-	b := r.rest[:n:n]
-	r.rest = r.rest[n:]
-	return b
 }
