@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/console"
@@ -164,7 +165,7 @@ func TestTheWorkOfOneTokenIsNoOthers(t *testing.T) {
 
 // replicas is a server with standbys of all kinds.
 type replicas struct {
-	server.Standbys
+	standbys.Service
 	all *smolwcpb.ListReplicasResponse
 }
 

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/server/internal/access"
 )
@@ -18,7 +19,7 @@ const mostAwait = 10 * time.Second
 
 // A positions makes calls wait for another call's writes, perhaps at another server,
 // and returns the position of a call's writes. See docs/standby.md.
-type positions struct{ standbys Standbys }
+type positions struct{ standbys standbys.Service }
 
 // writes are the calls that write rows, or may do so.
 var writes = map[string]bool{

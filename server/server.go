@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
@@ -89,7 +90,7 @@ type Options struct {
 	Moments *moments.Sender
 	// Standbys serves the calls of standbys: the Service of a Primary or a Standby of
 	// package standby. Nil means that the server refuses these calls.
-	Standbys Standbys
+	Standbys standbys.Service
 	// Origins are the origins whose pages may use the JSON API of a server without
 	// tokens, such as https://example.com, besides the server's own; * is all.
 	Origins []string
@@ -124,7 +125,7 @@ type Server struct {
 	backups  *archive.Schedule
 	moments  *moments.Sender
 
-	standbys  Standbys
+	standbys  standbys.Service
 	isStandby bool // or a primary that was replaced
 	replaced  bool // a primary that takes no writes any longer
 
@@ -210,36 +211,6 @@ func New(db *query.DB, o Options) (*Server, error) {
 		s.history = history.New(s.metrics.registry.Gather, s.logger)
 	}
 	return s, nil
-}
-
-// Standbys serves the calls of standbys.
-type Standbys interface {
-	smolwcpb.StandbysServer
-	// AwaitsStandby reports whether a stop should let standbys connect until Drain returns.
-	AwaitsStandby() bool
-	// Drain ends all writes, and waits until a standby received the last one, or ctx
-	// ends.
-	Drain(ctx context.Context)
-	// Stop ends the calls that are under way.
-	Stop()
-	// Position is a position at which the database contains the writes made with a
-	// context of Record; "" without standbys.
-	Record(context.Context) context.Context
-	Position(context.Context) string
-	// Await waits until the database contains the change at a position.
-	Await(ctx context.Context, position string) error
-	// SemiSync makes the writes with a context wait for a standby as a mode says: off,
-	// degrade or strict.
-	SemiSync(ctx context.Context, mode string) (context.Context, error)
-	// Fenced is closed when another server takes the writes of the database.
-	Fenced() <-chan struct{}
-	// Confirm makes the reads with a context wait until the rows that they read are acknowledged, if
-	// the mode is strict and this server may take writes now.
-	Confirm(context.Context) context.Context
-	// Leads reports whether this server may take writes now. Otherwise Leader is the address
-	// of the server that takes them; "" if it is not known.
-	Leads() bool
-	Leader() string
 }
 
 func (s *Server) made() bool { return s != nil && s.closing != nil }

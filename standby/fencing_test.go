@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/plumbing"
@@ -15,7 +16,7 @@ import (
 )
 
 // pending are the addresses of the servers that may not know that a server took their place.
-func pending(t *testing.T, s standby.Service) []string {
+func pending(t *testing.T, s standbys.Service) []string {
 	t.Helper()
 	all, err := s.ListReplicas(t.Context(), new(smolwcpb.ListReplicasRequest))
 	must(t, err)

@@ -13,12 +13,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/standby"
 )
 
 // A flipping service changes one message on its way, in either direction.
 type flipping struct {
-	standby.Service
+	standbys.Service
 	flip    func(m any) (flipped bool)
 	flipped atomic.Bool
 }

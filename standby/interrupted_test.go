@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/plumbing"
@@ -24,7 +25,7 @@ import (
 
 // A cutting service ends the connection right after a record, and lets nobody follow then.
 type cutting struct {
-	standby.Service
+	standbys.Service
 	after func(data []byte) bool
 	cut   atomic.Bool
 }
@@ -282,7 +283,7 @@ func (c slowCopy) Send(m *smolwcpb.CopyResponse) error {
 }
 
 // copySlowly begins a copy. rest takes the rest of it.
-func copySlowly(t *testing.T, s standby.Service) (rest func() error) {
+func copySlowly(t *testing.T, s standbys.Service) (rest func() error) {
 	t.Helper()
 	c, done := slowCopy{ctx: t.Context(), sent: make(chan *smolwcpb.CopyResponse)}, make(chan error, 1)
 	go func() {

@@ -31,12 +31,12 @@ func (r *record) add(at uint64) {
 	}
 }
 
-// Record implements [Service].
+// Record implements [standbys.Service].
 func (f *feed) Record(ctx context.Context) context.Context {
 	return &record{Context: ctx}
 }
 
-// Position implements [Service].
+// Position implements [standbys.Service].
 func (f *feed) Position(ctx context.Context) string {
 	s := f.store.Load()
 	if s == nil || (*s).Ships() == "" {
@@ -56,7 +56,7 @@ func (f *feed) Position(ctx context.Context) string {
 	return wire.Position{Epoch: epoch, At: at}.String()
 }
 
-// SemiSync implements [Service].
+// SemiSync implements [standbys.Service].
 func (f *feed) SemiSync(ctx context.Context, mode string) (context.Context, error) {
 	m, err := ParseSemiSyncMode(mode)
 	if err != nil {
@@ -65,7 +65,7 @@ func (f *feed) SemiSync(ctx context.Context, mode string) (context.Context, erro
 	return WithSemiSync(ctx, m), nil
 }
 
-// Confirm implements [Service].
+// Confirm implements [standbys.Service].
 func (f *feed) Confirm(ctx context.Context) context.Context { return f.acks.confirm(ctx) }
 
 // Await waits until the database contains the change at a position, and so all earlier

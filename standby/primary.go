@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/plumbing"
@@ -78,7 +79,7 @@ func NewPrimary(o PrimaryOptions) *Primary {
 }
 
 // Service serves the calls of standbys. It is an option of package server.
-func (p *Primary) Service() Service {
+func (p *Primary) Service() standbys.Service {
 	if p == nil || p.feed == nil {
 		return nil
 	}

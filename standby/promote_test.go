@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
@@ -245,7 +246,7 @@ func TestAPrimaryThatComesBackIsFenced(t *testing.T) {
 
 // A service that first does not say what it is.
 type changesItsRole struct {
-	standby.Service
+	standbys.Service
 	asked atomic.Bool
 }
 
@@ -484,7 +485,7 @@ func TestTwoLeadersOfOneEpoch(t *testing.T) {
 
 // A service without loads does not send their files.
 type withoutLoads struct {
-	standby.Service
+	standbys.Service
 	asked atomic.Int64
 }
 
@@ -496,12 +497,12 @@ func (w *withoutLoads) Load(*smolwcpb.LoadRequest, smolwcpb.Standbys_LoadServer)
 // A load that the standby has not got when it is promoted is not there at the new primary,
 // also if a part of its files has come, and the old primary does not bring it back.
 func TestALoadThatThePromotedStandbyDoesNotHave(t *testing.T) {
-	for name, spoiled := range map[string]func(standby.Service) (s standby.Service, asked *atomic.Int64){
-		"without files": func(s standby.Service) (standby.Service, *atomic.Int64) {
+	for name, spoiled := range map[string]func(standbys.Service) (s standbys.Service, asked *atomic.Int64){
+		"without files": func(s standbys.Service) (standbys.Service, *atomic.Int64) {
 			w := &withoutLoads{Service: s}
 			return w, &w.asked
 		},
-		"a part of the files": func(s standby.Service) (standby.Service, *atomic.Int64) {
+		"a part of the files": func(s standbys.Service) (standbys.Service, *atomic.Int64) {
 			w := &stalls{Service: s, always: true}
 			return w, &w.loads
 		},

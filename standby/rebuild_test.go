@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
@@ -262,7 +263,7 @@ func TestStandbysInARow(t *testing.T) {
 }
 
 // A service that keeps no loads.
-type keepsNoLoads struct{ standby.Service }
+type keepsNoLoads struct{ standbys.Service }
 
 func (keepsNoLoads) Load(*smolwcpb.LoadRequest, smolwcpb.Standbys_LoadServer) error {
 	return status.Error(codes.NotFound, "the files of the load are not kept")
@@ -289,7 +290,7 @@ func TestALoadThatIsNoLongerKeptLeavesNothingAside(t *testing.T) {
 
 // A service whose first copy and first load stop in the middle, on connections that live.
 type stalls struct {
-	standby.Service
+	standbys.Service
 	always        bool // not only the first ones
 	copies, loads atomic.Int64
 }

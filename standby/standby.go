@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query"
@@ -62,7 +63,7 @@ type Options struct {
 	// Retry is the first wait after a connection fails; it doubles up to 10 s. 0 is 100
 	// ms.
 	Retry time.Duration
-	// Promote is called when a client asks the standby's [Service] for a promotion. leader
+	// Promote is called when a client asks the standby's [Standby.Service] for a promotion. leader
 	// is an address by which others reach the server, and at the moment, if it is not zero. It calls [Standby.PromoteAt], and
 	// returns when the primary is served. Nil refuses such calls.
 	Promote func(ctx context.Context, s *Standby, leader string, at time.Time) (*Promotion, error)
@@ -562,7 +563,7 @@ func (s *Standby) Lag() (lag time.Duration, connected bool) {
 }
 
 // Service serves the calls of standbys of this one. It is an option of package server.
-func (s *Standby) Service() Service {
+func (s *Standby) Service() standbys.Service {
 	if s == nil || s.feed == nil {
 		return nil
 	}

@@ -168,6 +168,7 @@ var rooms = map[string]room{
 	// Queries of tables and views, for Go programs, the shell and the server.
 	"views":                      {imports: []string{"internal/fields", "cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", "internal/storedname", protobuf}, tests: []string{adminpb}},
 	"api/smolwcpb":               {imports: []string{bigtablepb, grpc, protobuf}},
+	"api/standbys":               {imports: []string{"api/smolwcpb"}},
 	"api/leader":                 {imports: []string{"api/wire", grpc}},
 	"api/wire":                   {imports: []string{"internal/storedname", "schema", "cells", "query/filter", "query/read", "query/write", "api/smolwcpb", "sql/parse", "sql/value", adminpb, bigtablepb, genproto, grpc, protobuf}},
 	"api/activity":               {},
@@ -184,15 +185,15 @@ var rooms = map[string]room{
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "internal/excerpt", "api/wire", grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"branch", "server/internal/branches", "internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "archive/moments", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf, "internal/spans", otel},
+		imports: []string{"api/standbys", "branch", "server/internal/branches", "internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "archive/moments", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf, "internal/spans", otel},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby":       {imports: []string{"cells", "cf", "cf/pebble", "cf/rocks", "cf/tally", "query", "query/plumbing", "query/write", "schema", "internal/claim", "internal/history", "internal/osfile", "api/wire", "api/smolwcpb", grpc}, tests: []string{"query/read"}},
+	"standby":       {imports: []string{"api/standbys", "cells", "cf", "cf/pebble", "cf/rocks", "cf/tally", "query", "query/plumbing", "query/write", "schema", "internal/claim", "internal/history", "internal/osfile", "api/wire", "api/smolwcpb", grpc}, tests: []string{"query/read"}},
 	"standby/lease": {imports: []string{"api/smolwcpb", etcd, etcdAPI, zap}},
 	// Which server leads which instance, and the router that passes calls on to it.
 	"shardmap":     {imports: []string{"internal/excerpt", "api/wire", jsontext}},
-	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "api/smolwcpb", "api/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
+	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "api/smolwcpb", "api/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"api/standbys", "cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
 	"client": {imports: []string{"internal/fields", "branch", "api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "archive/moments", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
@@ -238,7 +239,7 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates, "internal/humanize", "transfer/statement"}, tests: []string{"api/smolwcpb", "standby", bigtable, protobuf}},
+	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates, "internal/humanize", "transfer/statement"}, tests: []string{"api/standbys", "api/smolwcpb", "standby", bigtable, protobuf}},
 
 	"cli": {
 		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},

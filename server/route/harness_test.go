@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/smolwc/smolwc/api/standbys"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/server/route"
@@ -48,7 +49,7 @@ func must(t testing.TB, err error) {
 }
 
 // serve serves a database on the node's address.
-func (n *node) serve(db *query.DB, standbys standby.Service) {
+func (n *node) serve(db *query.DB, standbys standbys.Service) {
 	n.t.Helper()
 	n.db = db
 	s, err := server.New(db, server.Options{Standbys: standbys, Grace: 50 * time.Millisecond})
