@@ -113,7 +113,6 @@ func (q *Query) formOfView(r *registry) (*parse.Stage, error) {
 	case !s.Grouped && len(s.Order) == 0:
 		return nil, p.Errorf(s.Pos, "a materialized view needs GROUP BY or ORDER BY; one row for the whole table is SELECT '*' AS _key, … GROUP BY _key")
 	}
-	seen := map[*parse.Node]bool{}
 	nodes := []*parse.Node{s.Where}
 	for _, u := range p.From.Unnests {
 		nodes = append(nodes, u.Array)
@@ -134,7 +133,7 @@ func (q *Query) formOfView(r *registry) (*parse.Stage, error) {
 		nodes = append(nodes, o.Expr)
 	}
 	for _, n := range nodes {
-		if bad := findNode(n, seen, func(n *parse.Node) bool { return n.Op == parse.OpCall && r.named(n.Text).unsteady }); bad != nil {
+		if bad := r.unsteady(n); bad != nil {
 			return nil, refuse(bad.Pos, bad.Text+", whose value is not the same in every call")
 		}
 		if of := n.Window(); of != nil {

@@ -30,9 +30,9 @@ func (p *planner) lambdaArgument(n *parse.Node) *expr {
 // takesLambdaArgument reports whether an expression names an argument of a lambda that is
 // compiled.
 func (p *planner) takesLambdaArgument(n *parse.Node) bool {
-	return len(p.lambdas) > 0 && anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+	return len(p.lambdas) > 0 && n.Find(func(n *parse.Node) bool {
 		return n.Op == parse.OpName && p.isLambdaArgument(n.Text)
-	})
+	}) != nil
 }
 
 func (p *planner) isLambdaArgument(name string) bool {
@@ -656,7 +656,7 @@ func (p *planner) shows(n *parse.Node) bool { return p.has(n) || p.ofResult(n) !
 // ofResult is an expression of a query in a clause that sees the columns of the result, with their
 // expressions in the place of their names.
 func (p *planner) ofResult(n *parse.Node) *parse.Node {
-	if p.late == nil || findNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+	if p.late == nil || n.Find(func(n *parse.Node) bool {
 		return n.Op == parse.OpName && p.late.byName[strings.ToLower(n.Text)] != nil
 	}) == nil {
 		return n

@@ -164,22 +164,20 @@ func (w *pusher) starColumns(from *parse.From, columns map[string]*parse.Node) {
 // ofOneRow reports whether all expressions of a stage are of one row, or one group: nothing in
 // them, such as a window, is of others, whose number a condition changes.
 func ofOneRow(s *parse.Stage) bool {
-	others := s.Sets != nil || s.GroupAll // whose keys are other expressions, or not all of them
-	seen := map[*parse.Node]bool{}
-	s.EachNode(func(n *parse.Node) {
-		others = others || anyNode(n, seen, func(n *parse.Node) bool {
-			switch n.Op {
-			case parse.OpLiteral, parse.OpNull, parse.OpBool, parse.OpParam, parse.OpViewParam, parse.OpName, parse.OpIndex, parse.OpField, parse.OpFields,
-				parse.OpCall, parse.OpCast, parse.OpSafeCast, parse.OpArray, parse.OpStruct, parse.OpNegate, parse.OpCompare, parse.OpIs,
-				parse.OpIn, parse.OpBetween, parse.OpInArray, parse.OpSame, parse.OpLike, parse.OpNot, parse.OpAnd, parse.OpOr,
-				parse.OpBinary, parse.OpComplement, parse.OpSwitch, parse.OpCase, parse.OpStar, parse.OpInterval, parse.OpLambda,
-				parse.OpQuery, parse.OpInQuery, parse.OpExists:
-				return false
-			}
-			return true
-		})
-	})
-	return !others
+	if s.Sets != nil || s.GroupAll { // whose keys are other expressions, or not all of them
+		return false
+	}
+	return s.Find(func(n *parse.Node) bool {
+		switch n.Op {
+		case parse.OpLiteral, parse.OpNull, parse.OpBool, parse.OpParam, parse.OpViewParam, parse.OpName, parse.OpIndex, parse.OpField, parse.OpFields,
+			parse.OpCall, parse.OpCast, parse.OpSafeCast, parse.OpArray, parse.OpStruct, parse.OpNegate, parse.OpCompare, parse.OpIs,
+			parse.OpIn, parse.OpBetween, parse.OpInArray, parse.OpSame, parse.OpLike, parse.OpNot, parse.OpAnd, parse.OpOr,
+			parse.OpBinary, parse.OpComplement, parse.OpSwitch, parse.OpCase, parse.OpStar, parse.OpInterval, parse.OpLambda,
+			parse.OpQuery, parse.OpInQuery, parse.OpExists:
+			return false
+		}
+		return true
+	}) == nil
 }
 
 // repeats reports whether an expression is easily computed again: a name or a part of one, and a

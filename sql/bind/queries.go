@@ -213,11 +213,11 @@ func (p *planner) holdable(n *parse.Node, kind run.QueryKind) *holding {
 // the result.
 func hidden(all []*parse.Node, columns []parse.Column) bool {
 	return slices.ContainsFunc(all, func(n *parse.Node) bool {
-		return n.Op == parse.OpLiteral || anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+		return n.Op == parse.OpLiteral || n.Find(func(n *parse.Node) bool {
 			return n.Op == parse.OpName && slices.ContainsFunc(columns, func(c parse.Column) bool {
 				return parse.Same(c.Name, n.Text) && c.Expr != nil && (c.Expr.Op != parse.OpName || !parse.Same(c.Expr.Text, n.Text))
 			})
-		})
+		}) != nil
 	})
 }
 
@@ -236,7 +236,7 @@ func (p *planner) isOuter(n *parse.Node, v *visible) bool {
 	if !p.functions.simple(n) || slices.ContainsFunc(all.nodes, func(n *parse.Node) bool { return !p.shows(n) && !p.outward(n) }) {
 		return false
 	}
-	bound := anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+	bound := n.Find(func(n *parse.Node) bool {
 		if n.Op == parse.OpLambda {
 			return true
 		}
@@ -247,11 +247,11 @@ func (p *planner) isOuter(n *parse.Node, v *visible) bool {
 		}
 		return false
 	})
-	return !bound && named(n)
+	return bound == nil && named(n)
 }
 
 func named(n *parse.Node) bool {
-	return anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool { return n.Op == parse.OpName })
+	return n.Find(func(n *parse.Node) bool { return n.Op == parse.OpName }) != nil
 }
 
 // isRowKey reports whether an expression is the row key of the only table, or its first field.

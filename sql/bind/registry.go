@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/sql/function"
@@ -109,41 +108,17 @@ func (r *registry) isAggregate(n *parse.Node) bool {
 	return n.Op == parse.OpCall && !n.Windowed && r.named(n.Text).complete != nil
 }
 
-// hasAggregate reports whether an expression calls an aggregate function. It visits
-// each node once: BETWEEN and IN have their operand twice.
-func (r *registry) hasAggregate(n *parse.Node) bool {
-	return n != nil && anyNode(n, map[*parse.Node]bool{}, r.isAggregate)
-}
+// hasAggregate reports whether an expression calls an aggregate function.
+func (r *registry) hasAggregate(n *parse.Node) bool { return n.Find(r.isAggregate) != nil }
 
-func anyNode(n *parse.Node, seen map[*parse.Node]bool, is func(*parse.Node) bool) bool {
-	if seen[n] {
-		return false
-	}
-	if len(n.Args) > 0 {
-		seen[n] = true
-	}
-	return is(n) || slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return anyNode(arg, seen, is) })
-}
-
-// findNode finds a part of an expression.
-func findNode(n *parse.Node, seen map[*parse.Node]bool, wanted func(*parse.Node) bool) *parse.Node {
-	if n == nil || seen[n] {
-		return nil
-	}
-	if seen[n] = true; wanted(n) {
-		return n
-	}
-	for _, arg := range n.Args {
-		if found := findNode(arg, seen, wanted); found != nil {
-			return found
-		}
-	}
-	return nil
+// unsteady is a call in an expression whose value is not the same in every call; nil: it has none.
+func (r *registry) unsteady(n *parse.Node) *parse.Node {
+	return n.Find(func(n *parse.Node) bool { return n.Op == parse.OpCall && r.named(n.Text).unsteady })
 }
 
 // simple reports whether an expression can be computed in another place.
 func (r *registry) simple(n *parse.Node) bool {
-	return !anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+	return n.Find(func(n *parse.Node) bool {
 		return n.Query != nil || r.isAggregate(n) || n.Op == parse.OpCall && r.named(n.Text).unsteady
-	})
+	}) == nil
 }

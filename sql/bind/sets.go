@@ -81,11 +81,10 @@ func (p *planner) inferredKeys(s *parse.Stage) (keys []*parse.Node, err error) {
 		if err != nil {
 			return nil, err
 		}
-		names := findNode(c.Expr, map[*parse.Node]bool{}, func(n *parse.Node) bool { return n.Op == parse.OpName })
-		if e.fixed || names == nil {
+		if e.fixed || c.Expr.Find(func(n *parse.Node) bool { return n.Op == parse.OpName }) == nil {
 			continue
 		}
-		if n := findNode(c.Expr, map[*parse.Node]bool{}, func(n *parse.Node) bool { return n.Op == parse.OpCall && p.functions.named(n.Text).unsteady }); n != nil {
+		if n := p.functions.unsteady(c.Expr); n != nil {
 			return nil, p.Errorf(n.Pos, "GROUP BY ALL cannot group by %s, whose value is not the same in every call", n.Text)
 		}
 		keys = append(keys, c.Expr)

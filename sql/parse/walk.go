@@ -120,31 +120,43 @@ func (s *Stage) HasQuery() bool {
 	return found
 }
 
-// Window is a window function in an expression, outside of queries in it; nil: it has none.
-func (n *Node) Window() *Node { return n.window(map[*Node]bool{}) }
+// Find returns the first part of an expression, outside of queries in it, that is wanted; nil:
+// none. It visits each part once, as BETWEEN and IN have their operand twice.
+func (n *Node) Find(wanted func(*Node) bool) *Node { return n.find(map[*Node]bool{}, wanted) }
 
-func (n *Node) window(seen map[*Node]bool) *Node {
+func (n *Node) find(seen map[*Node]bool, wanted func(*Node) bool) *Node {
 	switch {
 	case n == nil || seen[n]:
 		return nil
-	case n.Op == OpOver:
+	case wanted(n):
 		return n
 	}
 	if len(n.Args) > 0 {
 		seen[n] = true
 	}
 	for _, arg := range n.Args {
-		if found := arg.window(seen); found != nil {
+		if found := arg.find(seen, wanted); found != nil {
 			return found
 		}
 	}
 	return nil
 }
 
-// HasWindow reports whether an expression of the stage has a window function.
-func (s *Stage) HasWindow() bool {
-	found := false
+// Find is [Node.Find] in all expressions of the stage.
+func (s *Stage) Find(wanted func(*Node) bool) (found *Node) {
 	seen := map[*Node]bool{}
-	s.EachNode(func(n *Node) { found = found || n.window(seen) != nil })
+	s.eachNode(func(n *Node) {
+		if found == nil {
+			found = n.find(seen, wanted)
+		}
+	})
 	return found
 }
+
+func isWindow(n *Node) bool { return n.Op == OpOver }
+
+// Window is a window function in an expression, outside of queries in it; nil: it has none.
+func (n *Node) Window() *Node { return n.Find(isWindow) }
+
+// HasWindow reports whether an expression of the stage has a window function.
+func (s *Stage) HasWindow() bool { return s.Find(isWindow) != nil }
