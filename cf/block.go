@@ -66,6 +66,25 @@ func (a *Answer) ReadAll(ctx context.Context, c Cursor) error {
 	}
 }
 
+// EachBlock calls fn for the blocks of a scan, until it returns an error. fn may not keep
+// them.
+func EachBlock(ctx context.Context, snap Snapshot, s Scan, fn func(*Block) error) error {
+	c, err := snap.Scan(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for {
+		b, err := c.Next(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		if err := fn(b); err != nil {
+			return err
+		}
+	}
+}
+
 // Blocks are the blocks with rows.
 func (a *Answer) Blocks() iter.Seq[*Block] {
 	return func(yield func(*Block) bool) {

@@ -101,19 +101,7 @@ func (d *divider) byRows(ctx context.Context, n int) (parts []cf.Part, err error
 	var all []point
 	var total int64
 	for _, name := range d.names {
-		c, err := d.snap.Scan(ctx, cf.Scan{Family: name, Rows: []cf.Range{d.rows}})
-		if err != nil {
-			return nil, err
-		}
-		for {
-			b, err := c.Next(ctx)
-			if err != nil {
-				c.Close()
-				return nil, err
-			}
-			if b == nil {
-				break
-			}
+		err := cf.EachBlock(ctx, d.snap, cf.Scan{Family: name, Rows: []cf.Range{d.rows}}, func(b *cf.Block) error {
 			for i := range b.Rows {
 				p := point{row: strings.Clone(b.RowKey(&b.Rows[i]))}
 				for _, cell := range b.RowCells(&b.Rows[i]) {
@@ -122,8 +110,11 @@ func (d *divider) byRows(ctx context.Context, n int) (parts []cf.Part, err error
 				total += p.bytes
 				all = append(all, p)
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		c.Close()
 	}
 	slices.SortFunc(all, func(a, b point) int { return cmp.Compare(a.row, b.row) })
 	var sum, cut int64

@@ -224,17 +224,8 @@ func (d *divider) byRows(ctx context.Context, n int) ([]cf.Part, error) {
 // points reads a family. At first every row is a point. When there are maxPoints, they
 // are joined in pairs, and from then on only every second row is a point, and so on.
 func (d *divider) points(ctx context.Context, name string) (points []point, err error) {
-	c, err := d.snap.Scan(ctx, cf.Scan{Family: name, Rows: []cf.Range{d.rows}})
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
 	every, row := 1, -1
-	for {
-		b, err := c.Next(ctx)
-		if b == nil || err != nil {
-			return points, err
-		}
+	err = cf.EachBlock(ctx, d.snap, cf.Scan{Family: name, Rows: []cf.Range{d.rows}}, func(b *cf.Block) error {
 		for i := range b.Rows {
 			r := &b.Rows[i]
 			if i > 0 || !b.Continued {
@@ -254,7 +245,9 @@ func (d *divider) points(ctx context.Context, name string) (points []point, err 
 				at.bytes += int64(r.KeyLen) + int64(cell.QualifierLen) + int64(cell.ValueLen)
 			}
 		}
-	}
+		return nil
+	})
+	return points, err
 }
 
 // halve joins points in pairs.

@@ -245,18 +245,10 @@ func (e *rowEditor) scan(ctx context.Context, fam *catalog.Family, wanted cf.Fil
 // EachCell passes the wanted cells of a row in a family, as a snapshot shows them, to f.
 func EachCell(ctx context.Context, snap cf.Snapshot, key string, fam *catalog.Family, wanted cf.Filter, f func(qualifier string, ts int64)) error {
 	wanted.StripValues = true
-	c, err := snap.Scan(ctx, cf.Scan{Family: fam.Store, Rows: []cf.Range{cf.Single(key)}, Filter: wanted})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for {
-		b, err := c.Next(ctx)
-		if b == nil || err != nil {
-			return err
-		}
+	return cf.EachBlock(ctx, snap, cf.Scan{Family: fam.Store, Rows: []cf.Range{cf.Single(key)}, Filter: wanted}, func(b *cf.Block) error {
 		for i := range b.Cells {
 			f(b.Qualifier(&b.Cells[i]), b.Cells[i].Timestamp)
 		}
-	}
+		return nil
+	})
 }

@@ -64,20 +64,7 @@ func (o *Check) Close() {
 
 func (o *Check) scan(ctx context.Context, f *catalog.Family, s cf.Scan, fn func(*cf.Block) error) error {
 	s.Family, s.Filter.Retention = f.Store, f.Retention(o.now)
-	c, err := o.snap.Scan(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for {
-		b, err := c.Next(ctx)
-		if b == nil || err != nil {
-			return err
-		}
-		if err := fn(b); err != nil {
-			return err
-		}
-	}
+	return cf.EachBlock(ctx, o.snap, s, fn)
 }
 
 // overlapRows is how many rows are looked up in one scan.
