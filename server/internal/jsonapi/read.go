@@ -126,10 +126,7 @@ type item struct {
 
 // rows carries out POST /v1/table/{table}/rows: some rows, in the order of the request.
 func (a *API) rows(c *call) error {
-	if err := c.openTable(); err != nil {
-		return err
-	}
-	b, err := c.newBody()
+	b, err := c.tableBody()
 	if err != nil {
 		return err
 	}

@@ -23,10 +23,7 @@ type scanRequest struct {
 
 // scanBody reads the body of scan or count.
 func (c *call) scanBody() (*scanRequest, error) {
-	if err := c.openTable(); err != nil {
-		return nil, err
-	}
-	b, err := c.newBody()
+	b, err := c.tableBody()
 	if err != nil {
 		return nil, err
 	}

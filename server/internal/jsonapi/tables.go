@@ -40,6 +40,14 @@ func (c *call) openTable() error {
 	return nil
 }
 
+// tableBody looks the call's table up, and begins with the body.
+func (c *call) tableBody() (*body, error) {
+	if err := c.openTable(); err != nil {
+		return nil, err
+	}
+	return c.newBody()
+}
+
 // ofTable is the problem of an error of the call's table.
 func (c *call) ofTable(err error) error {
 	if err == nil {
@@ -78,10 +86,7 @@ func (a *API) dropTable(c *call) error {
 
 // createFamilies carries out POST /v1/table/{table}/column-family.
 func (a *API) createFamilies(c *call) error {
-	if err := c.openTable(); err != nil {
-		return err
-	}
-	b, err := c.newBody()
+	b, err := c.tableBody()
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,7 @@ import (
 
 // write carries out POST /v1/table/{table}/write: all cells of the request, or none.
 func (a *API) write(c *call) error {
-	if err := c.openTable(); err != nil {
-		return err
-	}
-	b, err := c.newBody()
+	b, err := c.tableBody()
 	if err != nil {
 		return err
 	}
@@ -194,10 +191,7 @@ func expires(f *schema.Family) bool {
 
 // deleteRow carries out DELETE /v1/table/{table}/row: a row, or columns of it.
 func (a *API) deleteRow(c *call) error {
-	if err := c.openTable(); err != nil {
-		return err
-	}
-	b, err := c.newBody()
+	b, err := c.tableBody()
 	if err != nil {
 		return err
 	}
