@@ -160,16 +160,13 @@ func (r *Runner) deleteWhere(ctx context.Context, st *ql.DeleteWhere) (Result, e
 	if err != nil {
 		return nil, err
 	}
-	m, what := write.NewMutation(), "delete"
-	if len(st.Columns) == 0 {
-		m.DeleteRow()
-	} else {
-		what = "delete " + humanize.Count(len(st.Columns), "column")
+	m, err := r.deletion(t, &ql.Delete{Columns: st.Columns})
+	if err != nil {
+		return nil, err
 	}
-	for _, d := range st.Columns {
-		if err := r.deleteColumn(m, t, &ql.Delete{}, d); err != nil {
-			return nil, err
-		}
+	what := "delete"
+	if len(st.Columns) > 0 {
+		what += " " + humanize.Count(len(st.Columns), "column")
 	}
 	return r.change(ctx, st, t, &st.Selection, m, what)
 }

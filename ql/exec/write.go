@@ -61,6 +61,15 @@ func (r *Runner) delete(ctx context.Context, st *ql.Delete) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	m, err := r.deletion(t, st)
+	if err != nil {
+		return nil, err
+	}
+	return r.apply(ctx, t.Name, st.Key, m, "deleted")
+}
+
+// deletion is the mutation that deletes the columns of a row, or all of it without columns.
+func (r *Runner) deletion(t schema.Table, st *ql.Delete) (*write.Mutation, error) {
 	m := write.NewMutation()
 	if len(st.Columns) == 0 {
 		m.DeleteRow()
@@ -70,7 +79,7 @@ func (r *Runner) delete(ctx context.Context, st *ql.Delete) (Result, error) {
 			return nil, err
 		}
 	}
-	return r.apply(ctx, t.Name, st.Key, m, "deleted")
+	return m, nil
 }
 
 func (r *Runner) deleteColumn(m *write.Mutation, t schema.Table, st *ql.Delete, d ql.DeleteColumn) error {
