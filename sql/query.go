@@ -1,6 +1,10 @@
 // Package sql is a part of GoogleSQL: that of Bigtable's clients, and joins and
 // queries within queries. docs/sql.md describes it.
 //
+// Programs run queries with package views, whose [Result] is of this package: range over
+// [Result.All], and put the values of a [Row] into variables with [Row.Scan] or [As]. The rest
+// is for package views and the server.
+//
 // [Parse] makes a [Query] from a text; the Query names its tables. With the tables'
 // schemas and the query's [Params] it becomes a [Plan], which knows the columns of the
 // result, the rows to read, and how to make the result of them. The caller finds the
@@ -24,8 +28,9 @@ import (
 // A Query is a parsed query. Goroutines may share it.
 type Query struct{ bound bind.Query }
 
-// An Error is a fault of a query, of its parameters, or of a value that it computes.
-// All errors of the package are of this type.
+// An Error is a fault of a query, of its parameters, or of a value that it computes: its
+// Message, with Line and Column in the text where they are known. All errors of the package
+// are of this type.
 type Error = parse.Error
 
 // Bundles finds a schema bundle of the query's table by its id. ok is false if there is no
@@ -41,26 +46,9 @@ type Tables = run.Tables
 // A Source describes a table of a query, or a materialized view.
 type Source = bind.Source
 
-// A Column is a column of a result. The columns of expressions may have no name.
+// A Column is the Name and the Type of a column of a result. The columns of expressions may
+// have no name.
 type Column = run.Column
-
-// A Result has the Columns of a query that runs while the caller ranges once over its rows:
-// over All, which yields a [Row] each, or over Rows, which yields the values.
-type Result = run.Result
-
-// A Row is a row of a [Result]. [As] and its Scan put values into variables of Go. The caller
-// may keep it.
-type Row = run.Row
-
-// As is the value of the column of a name, as [Row.Scan] puts it into a T.
-func As[T any](r *Row, column string) (T, error) { return run.As[T](r, column) }
-
-// A Plan is a query on a table as it is declared. Without values of its
-// parameters it only knows its columns. Goroutines may share it.
-type Plan struct{ *run.Runner }
-
-// limits bound every query; tests change them.
-var limits = run.DefaultLimits()
 
 // Parse reads a query.
 func Parse(text string) (*Query, error) {
@@ -188,12 +176,3 @@ func (q *Query) Expand(view func(name string) (text string, ok bool)) (*Query, e
 
 // Through are the logical views between the query and its table.
 func (q *Query) Through() []string { return q.bound.Through }
-
-// Plan looks up the query's names and checks its types.
-func (q *Query) Plan(params Params) (*Plan, error) {
-	p, err := q.bound.Plan(params)
-	if err != nil {
-		return nil, err
-	}
-	return &Plan{run.New(p, limits)}, nil
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/run"
 )
 
 // The families of the table with the state of a view. Each cell is at timestamp 0.
@@ -46,7 +47,7 @@ func duePrefix(at cells.Timestamp) string {
 // A live view is a view whose rows are kept.
 type live struct {
 	def      *Materialized
-	query    *sql.Materialized
+	query    *run.View
 	families map[string][]time.Duration // the ages at which cells of a family may be dropped
 	ready    bool                       // the whole table was read
 	fault    error                      // why the view is empty
@@ -73,7 +74,7 @@ func (l *live) due(row *query.Row) (first cells.Timestamp) {
 // retention may have changed that, 0 if it cannot.
 type source struct {
 	due  cells.Timestamp
-	adds []sql.Contribution
+	adds []run.Contribution
 }
 
 func (s *source) append(dst []byte) []byte {
@@ -91,7 +92,7 @@ func readSource(b []byte) (s source, err error) {
 	r := fields.Reader{Rest: b}
 	s.due = cells.Timestamp(r.Uvarint())
 	for len(r.Rest) > 0 {
-		s.adds = append(s.adds, sql.Contribution{Key: string(r.Text()), Record: bytes.Clone(r.Text())})
+		s.adds = append(s.adds, run.Contribution{Key: string(r.Text()), Record: bytes.Clone(r.Text())})
 	}
 	if r.Bad {
 		return s, errState
@@ -184,7 +185,7 @@ func (c *change) replaceRow(ctx context.Context, key string, old, next source, g
 	if next.due != 0 {
 		c.of.dueFrom = min(c.of.dueFrom, next.due) // the clock of reads may be behind
 	}
-	if slices.EqualFunc(old.adds, next.adds, func(a, b sql.Contribution) bool { return a.Key == b.Key && bytes.Equal(a.Record, b.Record) }) && old.due == next.due {
+	if slices.EqualFunc(old.adds, next.adds, func(a, b run.Contribution) bool { return a.Key == b.Key && bytes.Equal(a.Record, b.Record) }) && old.due == next.due {
 		return nil
 	}
 	if err := c.remember(ctx, key, old, next); err != nil {
@@ -206,7 +207,7 @@ func (c *change) replaceRow(ctx context.Context, key string, old, next source, g
 	return nil
 }
 
-func byKey(adds []sql.Contribution) map[string][][]byte {
+func byKey(adds []run.Contribution) map[string][][]byte {
 	all := map[string][][]byte{}
 	for _, a := range adds {
 		all[a.Key] = append(all[a.Key], a.Record)
@@ -356,17 +357,17 @@ func (c *change) contributions(ctx context.Context, viewKey string) func(yield f
 }
 
 // show writes a row of the view; nil removes it.
-func (c *change) show(ctx context.Context, key string, row *sql.ViewRow) error {
+func (c *change) show(ctx context.Context, key string, row *run.ViewRow) error {
 	m := write.NewMutation()
 	has := map[[2]string]bool{}
 	if row != nil {
-		m.SetAt(sql.RecordFamily, "", 0, cells.Bytes(row.Record))
+		m.SetAt(run.RecordFamily, "", 0, cells.Bytes(row.Record))
 		for _, cell := range row.Cells {
 			has[[2]string{cell.Family, cell.Qualifier}] = true
 			m.SetAt(cell.Family, cell.Qualifier, 0, cells.Bytes(cell.Value))
 		}
 	} else {
-		m.DeleteCell(sql.RecordFamily, "", 0)
+		m.DeleteCell(run.RecordFamily, "", 0)
 	}
 	for _, cell := range c.of.query.Columns() {
 		if !has[cell] {

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/run"
 )
 
 // prepare makes the live views those that are defined, and reads the table for new ones.
@@ -198,7 +198,7 @@ func (k *keeper) buildPart(ctx context.Context, l *live, n int) error {
 
 // makeTables makes the tables of a view that do not exist.
 func (v *registry) makeTables(ctx context.Context, l *live) error {
-	families := []schema.Family{{Name: sql.RecordFamily}}
+	families := []schema.Family{{Name: run.RecordFamily}}
 	for _, name := range l.query.Families() {
 		families = append(families, schema.Family{Name: name})
 	}

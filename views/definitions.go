@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/run"
 )
 
 // A View is a query with a name.
@@ -137,7 +138,7 @@ func (d *definitions) text(instance, name string) (string, bool) {
 }
 
 // materialize looks up the names of a materialized view's query on its table.
-func (d *definitions) materialize(m *Materialized, declared schema.Table) (*sql.Materialized, error) {
+func (d *definitions) materialize(m *Materialized, declared schema.Table) (*run.View, error) {
 	return m.query.Of(m.query.Table(), sql.Source{Table: declared, Bundles: d.note(m.from.Stored).bundle}).Materialized()
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/run"
 )
 
 // A turn ends after the row at which its time is over, however many rows wait: others come in
@@ -75,7 +75,7 @@ func TestATurnEndsBetweenSlowRows(t *testing.T) {
 		for row, err := range db.Table(rowsOf(l.def.stored)).ReadRows(ctx) {
 			must(err)
 			n++
-			if v, ok := row.Bytes(sql.DefaultFamily, "n"); ok && len(v) == 8 && v[7] != rows {
+			if v, ok := row.Bytes(run.DefaultFamily, "n"); ok && len(v) == 8 && v[7] != rows {
 				t.Errorf("%d rows are counted", v[7])
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/run"
 )
 
 // A From is the sources of the rows of a query.
@@ -147,7 +148,7 @@ func (v *Views) gone(ctx context.Context, from From, r Read) error {
 }
 
 // columns looks up the columns of a materialized view.
-func (v *Views) columns(ctx context.Context, m *Materialized) (*sql.Materialized, error) {
+func (v *Views) columns(ctx context.Context, m *Materialized) (*run.View, error) {
 	declared, ok := v.db.Plumbing().NewestTable(ctx, m.from.Stored)
 	if !ok {
 		return nil, m.tableIsGone()

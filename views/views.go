@@ -2,6 +2,10 @@
 // views are queries with names; materialized views also have rows, which keepers make
 // follow the tables. The server, the shell and Go programs use the same. The definitions
 // are notes of the database. Decision record 46 explains the design.
+//
+// [Of] gives the [Views] of a database. Programs call [Views.Query], [Views.Create],
+// [Views.Alter], [Views.Drop], [Views.Each] and [Views.Keep]; the other methods and types are
+// for the server.
 package views
 
 import (

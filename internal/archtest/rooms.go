@@ -164,9 +164,9 @@ var rooms = map[string]room{
 	"sql/rowkey":   {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
 	"sql/run":      {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/message", "sql/parse", "sql/value", "internal/sketch", protobuf, "internal/spans", otel, "internal/humanize", "internal/keysort"}},
 	"sql/bind":     {imports: []string{"cells", "cf", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/run", "sql/value", "internal/sketch", protobuf}},
-	"sql":          {imports: []string{"cells", "schema", "sql/bind", "sql/parse", "sql/rowkey", "sql/run", "sql/value"}, tests: []string{"cf", "query", "query/read", "query/write", "sql/message", protobuf, xsys}},
+	"sql":          {imports: []string{"query", "query/read", "cells", "schema", "sql/bind", "sql/parse", "sql/rowkey", "sql/run", "sql/value"}, tests: []string{"cf", "query/write", "sql/message", protobuf, xsys}},
 	// Queries of tables and views, for Go programs, the shell and the server.
-	"views":                      {imports: []string{"internal/fields", "cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", "internal/storedname", protobuf}, tests: []string{adminpb}},
+	"views":                      {imports: []string{"sql/run", "internal/fields", "cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", "internal/storedname", protobuf}, tests: []string{adminpb}},
 	"api/smolwcpb":               {imports: []string{bigtablepb, grpc, protobuf}},
 	"api/standbys":               {imports: []string{"api/smolwcpb"}},
 	"api/leader":                 {imports: []string{"api/wire", grpc}},

@@ -277,8 +277,9 @@ func (r *Runner) wants(t *Tuple) (bool, error) {
 	return v == true, err
 }
 
-// Values are the values of the columns in a wanted row of a result that streams, which are
-// as in a [Result]; the row is nil for a query without a table. The sequence ends at an error.
+// Values are the values of the columns in a wanted row of a result that streams. They have the
+// types of package value, and the caller may keep them; the row is nil for a query without a
+// table. The sequence ends at an error.
 func (r *Runner) Values(ctx context.Context, row *query.Row) iter.Seq2[any, error] {
 	t := r.ofRow(ctx, row)
 	return func(yield func(any, error) bool) {
@@ -291,9 +292,9 @@ func (r *Runner) Values(ctx context.Context, row *query.Row) iter.Seq2[any, erro
 	}
 }
 
-// Result runs the plan on tables.
-func (r *Runner) Result(ctx context.Context, tables Tables) *Result {
-	return &Result{r.Columns(), func(yield func([]any, error) bool) {
+// All are the rows of a result. An error is the last element.
+func (r *Runner) All(ctx context.Context, tables Tables) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
 		err := r.emitAll(ctx, tables, func(values []any) error {
 			if !yield(values, nil) {
 				return errStopped
@@ -303,7 +304,7 @@ func (r *Runner) Result(ctx context.Context, tables Tables) *Result {
 		if err = orStopped(err); err != nil {
 			yield(nil, err)
 		}
-	}}
+	}
 }
 
 // errStopped says that the caller wants no more rows.
@@ -368,7 +369,7 @@ func (r *Runner) emitWanted(ctx context.Context, t Table, emit func([]any) error
 }
 
 // Run computes a result that does not stream from the rows of the tables, and passes on its
-// rows, whose values are as in a [Result]. It ends at the first error, also of a row or of
+// rows, whose values are as in Values. It ends at the first error, also of a row or of
 // emit. The tables should all be as of one moment.
 func (r *Runner) Run(ctx context.Context, tables Tables, emit func([]any) error) (err error) {
 	ctx, span := spans.Begin(ctx, "query", attribute.String("db.collection.name", r.plan.Table))

@@ -1,4 +1,4 @@
-package run
+package sql
 
 import (
 	"fmt"
