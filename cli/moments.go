@@ -52,6 +52,17 @@ func (f *momentsFlags) check(r *serveRun) error {
 	return nil
 }
 
+// A semiSyncFlag is the value of --semi-sync.
+type semiSyncFlag standby.SemiSyncMode
+
+func (f *semiSyncFlag) String() string { return standby.SemiSyncMode(*f).String() }
+func (f *semiSyncFlag) Type() string   { return "mode" }
+func (f *semiSyncFlag) Set(text string) error {
+	m, err := standby.ParseSemiSyncMode(text)
+	*f = semiSyncFlag(m)
+	return err
+}
+
 // semiSync says whether writes wait for acknowledgements.
 func (r *serveRun) semiSync() standby.SemiSync {
 	if r.moments.sync == standby.SemiSyncOff {
