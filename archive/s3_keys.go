@@ -73,7 +73,7 @@ func readProfile() (profile, error) {
 // findKeys finds what gives access keys: the environment, then the profile, then what
 // Amazon gives a container, and the machine's role if the target says so.
 func findKeys(ctx context.Context, t s3Target, region string, p profile, keyring *credentials.CredContext) (*credentials.Credentials, error) {
-	provider, err := providerOf(ctx, t, region, p)
+	provider, err := providerOf(t, region, p)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func findKeys(ctx context.Context, t s3Target, region string, p profile, keyring
 
 var errNoKeys = errors.New("AWS's files have none for it")
 
-func providerOf(ctx context.Context, t s3Target, region string, p profile) (credentials.Provider, error) {
+func providerOf(t s3Target, region string, p profile) (credentials.Provider, error) {
 	id, secret := cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_ACCESS_KEY")), cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SECRET_KEY"))
 	switch {
 	case id != "" && secret != "":

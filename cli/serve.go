@@ -385,7 +385,7 @@ func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *c
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	return r.serve(ctx, s, db, o, shown(cfg.DataDir), listener, pages)
+	return r.serve(ctx, s, o, shown(cfg.DataDir), listener, pages)
 }
 
 // withBranches are the options for the branches: half of the memory is theirs.
@@ -429,7 +429,7 @@ func (r *serveRun) schedule(db *query.DB, role string, o server.Options) (*archi
 }
 
 // serve serves until it is interrupted. what is the database's name for people.
-func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o server.Options, what string, listener, pages net.Listener) error {
+func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options, what string, listener, pages net.Listener) error {
 	r.warnIfOpen(o, listener)
 	ctx, stop := interruptible(ctx)
 	defer stop()

@@ -198,5 +198,5 @@ func (r *serveRun) serveMemoryOnly(ctx context.Context, cfg *config.Config, o se
 	if err := o.Test.Reset(ctx); err != nil {
 		return fail(exitOpen, err)
 	}
-	return r.serve(ctx, s, db, o, "a database in memory", listener, pages)
+	return r.serve(ctx, s, o, "a database in memory", listener, pages)
 }

@@ -359,7 +359,7 @@ func (h *handover) serveOnce(ctx context.Context, s *standby.Standby) (lost bool
 	if h.standby.of == "" {
 		what = shown(h.cfg.DataDir) + ", only for reads,"
 	}
-	err = h.serve(ctx, srv, s.DB(), o, what, h.main.listener(), h.pages.listener())
+	err = h.serve(ctx, srv, o, what, h.main.listener(), h.pages.listener())
 	select {
 	case <-s.Lost():
 		return true, err

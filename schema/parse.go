@@ -102,13 +102,13 @@ func (d *decoder) family(n *yaml.Node, path string) Family {
 		Name:      d.text(keys["name"], path+".name"),
 		Type:      named(d, keys["type"], path+".type", parseType),
 		Aggregate: named(d, keys["aggregate"], path+".aggregate", ParseAggregate),
-		GC:        d.familyRule(n, keys, path),
+		GC:        d.familyRule(keys, path),
 		Tuning:    d.tuning(keys["tuning"], path+".tuning"),
 	}
 }
 
 // familyRule joins the ways to write the rule of a family.
-func (d *decoder) familyRule(n *yaml.Node, keys map[string]*yaml.Node, path string) *Rule {
+func (d *decoder) familyRule(keys map[string]*yaml.Node, path string) *Rule {
 	leaves := d.leaves(keys, path)
 	gc, ok := keys["gc"]
 	switch {

@@ -35,7 +35,6 @@ const (
 // A copyStream is the stream of Copy and of Load.
 type copyStream interface {
 	Send(*smolwcpb.CopyResponse) error
-	Context() context.Context
 }
 
 // Copy implements [smolwcpb.StandbysServer].

@@ -23,7 +23,7 @@ import (
 )
 
 // replay applies the records to the backup.
-func (r *restoring) replay(ctx context.Context, a *archive.Archive, dir string) (err error) {
+func (r *restoring) replay(ctx context.Context, dir string) (err error) {
 	store, err := standby.OpenFollower(dir)
 	if err != nil {
 		return err

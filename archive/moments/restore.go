@@ -177,7 +177,7 @@ func (r *restoring) run(ctx context.Context, a *archive.Archive, m Moment) (err 
 		if err != nil {
 			return err
 		}
-		if err := r.replay(ctx, a, dir); err != nil {
+		if err := r.replay(ctx, dir); err != nil {
 			return err
 		}
 		if err := end(); err != nil {

@@ -119,14 +119,14 @@ func (n *session) begin(ctx context.Context) error {
 	}
 	if len(c.segments) == 0 {
 		n.foundMoments(n.db.Plumbing().Wall())
-		return n.anew(ctx, latest, "the archive begins")
+		return n.anew(latest, "the archive begins")
 	}
 	newest := c.segments[len(c.segments)-1]
 	blocks, err := readSegment(ctx, n.objects, newest)
 	if errors.Is(err, archive.ErrDamaged) { // its successor says so
 		n.head.Number, n.head.Since, n.head.Prev = newest.last+1, n.db.Plumbing().Wall().UnixMicro(), archive.Sum{}
 		n.foundMoments(n.db.Plumbing().Wall())
-		return n.anew(ctx, latest, fmt.Sprintf("the newest segment is damaged: %v", err))
+		return n.anew(latest, fmt.Sprintf("the newest segment is damaged: %v", err))
 	} else if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (n *session) begin(ctx context.Context) error {
 		return err
 	}
 	if why != "" {
-		return n.anew(ctx, latest, why)
+		return n.anew(latest, why)
 	}
 	n.head.After, n.head.Last = from, from
 	if n.o.Sent != nil {
@@ -238,7 +238,7 @@ func (n *session) openAt(ctx context.Context, from uint64, end *block) (log cf.L
 }
 
 // anew begins another log of the archive, at a position; a base follows.
-func (n *session) anew(ctx context.Context, at cf.Position, why string) (err error) {
+func (n *session) anew(at cf.Position, why string) (err error) {
 	if n.head.Number == 0 {
 		n.head.Number, n.head.Since = 1, n.db.Plumbing().Wall().UnixMicro()
 	}

@@ -111,7 +111,7 @@ func verify(ctx context.Context, a *archive.Archive, o VerifyOptions) (Report, e
 		return Report{}, err
 	}
 	r := c.report()
-	if r.Records, r.Loads, err = c.readAll(ctx, a, o, &r); err != nil {
+	if r.Records, r.Loads, err = c.readAll(ctx, o, &r); err != nil {
 		return r, err
 	}
 	if len(r.Damage) == 0 {
@@ -133,7 +133,7 @@ func verify(ctx context.Context, a *archive.Archive, o VerifyOptions) (Report, e
 }
 
 // readAll reads all segments, and the files that they name.
-func (c *chain) readAll(ctx context.Context, a *archive.Archive, o VerifyOptions, r *Report) (records, loads int, err error) {
+func (c *chain) readAll(ctx context.Context, o VerifyOptions, r *Report) (records, loads int, err error) {
 	dir, err := os.MkdirTemp(o.Dir, "smolwc-verify-*")
 	if err != nil {
 		return 0, 0, err

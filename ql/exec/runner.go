@@ -149,7 +149,7 @@ func column(t schema.Table, c ql.Column) (schema.Family, error) {
 
 // valueFor makes a value for a column of the family; its errors name the family's
 // declared type.
-func valueFor(f schema.Family, l lex.Literal, make func(cells.Type) (cells.Value, error)) (cells.Value, error) {
+func valueFor(f schema.Family, make func(cells.Type) (cells.Value, error)) (cells.Value, error) {
 	v, err := make(f.Type)
 	if bad, ok := err.(*lex.Error); ok && f.Type != cells.TypeAny && !strings.Contains(bad.Msg, "declared") {
 		bad.Msg += fmt.Sprintf("; family %s is declared %s", f.Name, f.Type)

@@ -125,7 +125,7 @@ func (r *Runner) operands(f schema.Family, c *ql.Condition) (values []cells.Valu
 		values = append(values, cells.Bytes([]byte(key)))
 	}
 	for _, l := range c.Values {
-		v, err := valueFor(f, l, l.OperandFor)
+		v, err := valueFor(f, l.OperandFor)
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func (r *Runner) set(m *write.Mutation, t schema.Table, a ql.Assignment) error {
 	if f.Aggregate != schema.NoAggregate {
 		return lex.ErrorAt(a.Column.Pos, "family %s has the aggregate %s: write its cells with add, not with put", f.Name, f.Aggregate)
 	}
-	v, err := valueFor(f, a.Value, a.Value.ValueAs)
+	v, err := valueFor(f, a.Value.ValueAs)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,6 @@ type Unnest struct {
 	Array  *Node
 	Alias  string
 	Offset string // the name of the element's number; empty: no such column
-	Left   bool   // a row without elements stays
 }
 
 // A StageKind is a step of a query.
