@@ -38,6 +38,9 @@ func ExportFrom(ctx context.Context, from Table, declared schema.Table, spec Exp
 	if spec.AllWide && (!f.json || spec.Wide != nil) {
 		return res, specErrorf("wide", "* makes a member of each column, which files of jsonl can have; name the columns for csv and parquet")
 	}
+	if f.avro && (spec.AllWide || spec.Wide != nil) {
+		return res, specErrorf("wide", "an Avro file has whole rows, for Bigtable's import; leave it out")
+	}
 	e := &exporter{table: from, schema: declared, spec: spec, format: f}
 	if err := e.prepare(ctx); err != nil {
 		return res, err
@@ -87,6 +90,9 @@ func exportFormat(spec ExportSpec) (f format, err error) {
 	if spec.Format != "" && (name == "-" || !hasFormat(name)) {
 		name += "." + spec.Format
 	}
+	if ext := strings.ToLower(filepath.Ext(name)); ext == ".avro" && (spec.Format == "" || spec.Format == "avro") {
+		return format{avro: true}, nil
+	}
 	if spec.Path == "-" && spec.Format == "" {
 		name = "-.jsonl"
 	}
@@ -96,7 +102,7 @@ func exportFormat(spec ExportSpec) (f format, err error) {
 				return f, specErrorf("", "%s: a Parquet file is compressed inside; name it %s", spec.Path, filepath.Base(inner))
 			}
 		}
-		return f, specErrorf("", "%s: what it is to hold cannot be told from its name; export writes .csv, .jsonl and .parquet, the first two also with .gz or .zst, and for others as= says which", spec.Path)
+		return f, specErrorf("", "%s: what it is to hold cannot be told from its name; export writes .csv, .jsonl, .parquet and .avro, the first two also with .gz or .zst, and for others as= says which", spec.Path)
 	}
 	if said, _ := formatOf("x." + spec.Format); spec.Format != "" && (said.json != f.json || said.parquet != f.parquet) {
 		return f, specErrorf("as", "%s is asked for, and the name %s says otherwise", spec.Format, spec.Path)

@@ -116,6 +116,8 @@ func (e *exporter) findType(ctx context.Context, m Mapping) (cells.Type, error) 
 
 func (e *exporter) encoder() encoder {
 	switch {
+	case e.format.avro:
+		return &avroRows{}
 	case e.format.parquet && e.wide != nil:
 		return newParquetWide(e.wide)
 	case e.format.parquet:
@@ -202,11 +204,16 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 		opts = append(opts, read.Versions(1))
 	}
 	c, last := newChunk(), ""
+	var before cells.Cell
 	for cell, err := range scanCells(ctx, e.table, opts) {
 		if err != nil {
 			return err
 		}
 		newRow := cell.Key != last
+		if e.format.avro && !newRow && sameMillis(&before, &cell.Cell) {
+			continue
+		}
+		before = cell.Cell
 		if newRow {
 			e.rows++
 			last = cell.Key

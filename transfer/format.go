@@ -25,6 +25,7 @@ type format struct {
 	json        bool
 	tabs        bool // TSV
 	parquet     bool
+	avro        bool   // of an export
 	compression string // ".gz", ".zst" or ""
 	live        bool   // a pipe, whose text comes when it is written
 	encoding    string // one of Encodings; "": UTF-8, or by the file's mark

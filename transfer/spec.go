@@ -145,7 +145,7 @@ type Result struct {
 type ExportSpec struct {
 	// Path is the file. It gets this name when it is complete. The extension gives the
 	// format: .csv, .jsonl, .ndjson or .parquet, the first three also with .gz or .zst.
-	// "-" writes to Out.
+	// .avro is a dump for Bigtable's import: see docs/exporting.md. "-" writes to Out.
 	Path string
 	// Format overrides the format of the file's name: "csv", "jsonl" or "parquet".
 	Format string
