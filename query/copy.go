@@ -203,6 +203,18 @@ func (db *DB) Unfinished(ctx context.Context) (of uuid.UUID, unfinished bool, er
 	return r.Source, true, nil
 }
 
+func (db plumbed) SetCopying(ctx context.Context, of uuid.UUID) error {
+	var entry []byte
+	var err error
+	if of != uuid.Nil {
+		entry, err = json.Marshal(copyRecord{Source: of})
+	}
+	if err == nil {
+		err = db.setNote(ctx, catalog.KeyCopy, entry)
+	}
+	return fail("mark copy", "", "", err)
+}
+
 // part is the tables of a schema that are copied, without change streams: copied cells
 // are not changes.
 func (c *copying) part(s *schema.Schema) (*schema.Schema, error) {

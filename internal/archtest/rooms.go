@@ -52,6 +52,7 @@ const (
 	progressbar     = "github.com/schollz/progressbar/v3"
 	pty             = "github.com/creack/pty"
 	runewidth       = "github.com/mattn/go-runewidth"
+	oauth2          = "golang.org/x/oauth2"
 	xsync           = "golang.org/x/sync"
 	xsys            = "golang.org/x/sys"
 	xtext           = "golang.org/x/text"
@@ -134,7 +135,7 @@ var rooms = map[string]room{
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
 	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
 
-	"query/plumbing":  {imports: []string{"cells", "cf", "query/internal/catalog", "query/internal/engine", "query/internal/fault", "query/internal/state", "query/write", "schema"}},
+	"query/plumbing":  {imports: []string{"cells", "cf", "query/internal/catalog", "query/internal/engine", "query/internal/fault", "query/internal/state", "query/write", "schema", uuid}},
 	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/plumbing", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/tags", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
 	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", "query/plumbing", rapid, porcupine}, tests: []string{"cf/cftest"}},
 	"queue":           {imports: []string{"query/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
@@ -145,6 +146,8 @@ var rooms = map[string]room{
 	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "views", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", "internal/humanize"}},
 	"transfer":        {imports: []string{"internal/osfile", "query", "query/plumbing", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync, "internal/humanize"}},
 
+	"transfer/bigtable": {imports: []string{"api/wire", "cells", "cf", "query", "query/read", "query/write", "schema", adminpb, bigtablepb, grpc, oauth2, protobuf, uuid, xsync, xtime, xxhash}, tests: []string{"server", bigtable}},
+
 	"transfer/statement": {imports: []string{"cells", "internal/humanize", "ql", "ql/exec", "ql/lex", "transfer"}},
 
 	"branch": {imports: []string{"cells", "cf", "internal/claim", "internal/osfile", "query", "query/plumbing", "query/write", "schema", xsync}},
@@ -154,7 +157,7 @@ var rooms = map[string]room{
 	"archive/moments": {imports: []string{"archive", "cf", "cf/replay", "internal/bar", "internal/history", "internal/osfile", "query", "query/plumbing", "schema", "standby", compress, xsync}, tests: []string{"api/smolwcpb", "cells", "query/read", "query/write", grpc}},
 
 	// SQL knows neither the server nor Bigtable's messages, which api/wire converts: the shell
-	// runs it too. Only the server's packages, the client and standbys know gRPC. Bigtable's
+	// runs it too. Only the server's packages, the client, standbys and copies from Bigtable know gRPC. Bigtable's
 	// client is in the server's tests and not in the binary, which it would make five times
 	// as large.
 	"sql/parse":    {},
@@ -242,7 +245,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates, "internal/humanize", "transfer/statement"}, tests: []string{"api/standbys", "api/smolwcpb", "standby", bigtable, protobuf}},
 
 	"cli": {
-		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},
+		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "transfer/bigtable", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf, otlp},
 		c:       true, // its allocator's setting
 	},

@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/engine"
@@ -77,6 +79,9 @@ type Notes interface {
 	SetTableNote(ctx context.Context, table string, value []byte) error
 	// TableNotes are the notes of all tables, by the tables' names.
 	TableNotes(ctx context.Context) (map[string][]byte, error)
+	// SetCopying marks the database as the unfinished target of a copy of the database with
+	// an id, as the method Unfinished of query.DB reports it; uuid.Nil removes the mark.
+	SetCopying(ctx context.Context, of uuid.UUID) error
 }
 
 // Marks tell which rows of a table have changed.

@@ -1,0 +1,146 @@
+package bigtable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
+)
+
+// serveChanges serves a database whose change streams end after some messages.
+func serveChanges(t *testing.T, db *query.DB) (addr string) {
+	t.Helper()
+	s, err := server.New(db, server.Options{Instance: parent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var streams atomic.Int64
+	g := grpc.NewServer(append(s.ServerOptions(), grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		if !strings.HasSuffix(info.FullMethod, "/ReadChangeStream") {
+			return handle(srv, stream)
+		}
+		err := handle(srv, &ending{ServerStream: stream, left: streams.Add(1)})
+		if errors.Is(err, errEnding) || strings.Contains(fmt.Sprint(err), errEnding.Error()) {
+			return nil
+		}
+		return err
+	}))...)
+	s.Register(g)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = g.Serve(l) }()
+	t.Cleanup(g.Stop)
+	return l.Addr().String()
+}
+
+// An ending stream ends after as many messages as there were streams before, and one.
+type ending struct {
+	grpc.ServerStream
+	left int64
+}
+
+var errEnding = errors.New("the stream has had its messages")
+
+func (e *ending) SendMsg(m any) error {
+	if e.left--; e.left < 0 {
+		return errEnding
+	}
+	return e.ServerStream.SendMsg(m)
+}
+
+// A copy follows its source: changed rows, deleted ones, new ones and sums, with masks. It
+// goes on after its end with what changed meanwhile, also when partitions change.
+func TestFollow(t *testing.T) {
+	source := openTarget(t, t.TempDir())
+	if err := source.CreateTable(t.Context(), schema.Table{Name: "t", ChangeStream: 24 * time.Hour, Families: []schema.Family{{Name: "f"}, {Name: "n", Aggregate: schema.AggregateSum}}}); err != nil {
+		t.Fatal(err)
+	}
+	change := func(row string, do func(*write.Mutation)) {
+		t.Helper()
+		m := write.NewMutation()
+		do(m)
+		if err := source.Table("t").Apply(t.Context(), row, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(row, value string) {
+		change(row, func(m *write.Mutation) {
+			m.Set("f", "q", cells.String(value))
+			m.Add("n", "count", cells.I64(1))
+		})
+	}
+	for _, row := range []string{"a", "b", "c"} {
+		put(row, "first")
+	}
+	from, target := dial(t, serveChanges(t, source)), inMemory(t)
+	o := Options{Masks: []Mask{{"f", "*", Fake}}, MaskKey: []byte("0123456789abcdef"), pause: time.Millisecond, heartbeat: 20 * time.Millisecond}
+	// follow follows until everything is in the target that was written before, and by
+	// meanwhile, which is called as soon as the copy follows.
+	follow := func(meanwhile func()) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		following, until := false, time.Time{}
+		o := o
+		o.Follow = true
+		o.Progress = func(p Progress) {
+			switch {
+			case p.Through.IsZero():
+			case !following:
+				meanwhile()
+				following, until = true, source.Now().Time()
+			case p.Through.After(until):
+				cancel()
+			}
+		}
+		if _, err := Copy(ctx, from, target, o); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if _, is, err := target.Unfinished(t.Context()); !is || err != nil {
+			t.Fatalf("unfinished: %v, %v", is, err)
+		}
+	}
+	follow(func() {
+		put("a", "second")
+		put("d", "first")
+		change("b", func(m *write.Mutation) { m.DeleteRow() })
+	})
+	put("c", "third") // while nobody follows
+	follow(func() { put("e", "first") })
+	o.Verify = true
+	report := copyAll(t, from, target, o)
+	if !report.Resumed || report.Different != 0 || report.Tables[0].Source.Rows != 4 || report.Tables[0].Source.Cells != 2+2+2*2+2 {
+		t.Errorf("%+v", report)
+	}
+	if all := strings.Join(dump(t, target, "t"), "\n"); strings.Contains(all, "first") || !strings.Contains(all, `"a" n:"count"@0 2`) {
+		t.Errorf("the target has %s", all)
+	}
+}
+
+// A copy that cannot follow says why, and begins nothing.
+func TestFollowNeedsStreams(t *testing.T) {
+	e := newEmulator(t)
+	e.fleet(1)
+	db := inMemory(t)
+	_, err := Copy(t.Context(), e.source, db, Options{Follow: true})
+	if err == nil || err.Error() != "copy fleet: the table has no change stream in bigtable://p/i; give it one there, or copy without following" {
+		t.Error(err)
+	}
+	if len(db.Schema().Tables) != 0 {
+		t.Error("the target has tables")
+	}
+}
