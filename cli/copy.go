@@ -2,15 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,15 +15,6 @@ import (
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 )
-
-// A copyRun is a copy of a database, or a comparison of two.
-type copyRun struct {
-	*command
-	from, to, format                       string
-	tables                                 []string
-	follow, untilEqual, unfinished, verify bool
-	progress                               *copyLine
-}
 
 func (c *command) copyCommand() *cobra.Command {
 	r := &copyRun{command: c}
@@ -49,10 +37,23 @@ directory no other process may have the database open. --until-equal ends it whe
 --follow so that the same command can bring it up to date later.
 
 --verify copies nothing. It compares the two databases, names the first cells that
-differ, and exits with 1 if there are any.`,
-		Example: "  smolwc copy --from data --to moved\n  smolwc copy --from data --to moved --follow --until-equal\n  smolwc copy --from data --to moved --verify",
-		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
+differ, and exits with 1 if there are any.
+
+--from bigtable://PROJECT/INSTANCE is Google's Bigtable, with the application's default
+credentials, an emulator at $BIGTABLE_EMULATOR_HOST, or the server at ?endpoint=HOST:PORT.
+--prefix and --sample then copy some of the rows, and --mask replaces values: hash by a
+keyed hash, null by nothing, fake by one of the same shape. * in a mask stands for any
+characters, the first mask that fits a column counts, and row keys stay. There --verify
+compares after the copy, or only compares if the copy is whole.`,
+		Example: "  smolwc copy --from data --to moved\n  smolwc copy --from data --to moved --follow --until-equal\n  smolwc copy --from data --to moved --verify\n" +
+			"  smolwc copy --from bigtable://shop/main --to data --table users --sample 1% --mask 'pii:*=fake'",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := r.checkSlice(cmd.Flags()); err != nil {
+				return fail(exitUsage, err)
+			}
+			return r.run(cmd.Context())
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.from, "from", "", "copy the database in `DB`")
@@ -63,6 +64,7 @@ differ, and exits with 1 if there are any.`,
 	flags.BoolVar(&r.unfinished, "unfinished", false, "end so that the same copy can be continued later")
 	flags.BoolVar(&r.verify, "verify", false, "only compare the two databases")
 	flags.StringVar(&r.format, "format", "table", "print the result as `FORMAT`: table or json")
+	r.slice.add(cmd)
 	cmd.MarkFlagsMutuallyExclusive("verify", "follow")
 	cmd.MarkFlagsMutuallyExclusive("verify", "unfinished")
 	cmd.MarkFlagsMutuallyExclusive("until-equal", "unfinished")
@@ -79,6 +81,9 @@ func (r *copyRun) run(ctx context.Context) (err error) {
 	defer stop()
 	if err := r.check(); err != nil {
 		return fail(exitUsage, err)
+	}
+	if r.ofBigtable() {
+		return r.copySlice(ctx)
 	}
 	for _, place := range []string{r.from, r.to} {
 		if err := r.canOpen(place); err != nil {
@@ -252,17 +257,6 @@ func jsonSums(tables []query.CopiedTable) []jsonSum {
 	return sums
 }
 
-func (r *copyRun) json(v any) error { return json.NewEncoder(r.out).Encode(v) }
-
-func tableOf(head string, rows func(io.Writer)) string {
-	var out strings.Builder
-	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = io.WriteString(w, head)
-	rows(w)
-	_ = w.Flush()
-	return out.String()
-}
-
 // compare prints how two databases differ.
 func (r *copyRun) compare(ctx context.Context, from, to *query.DB) error {
 	c, err := from.Compare(ctx, to, r.tables, r.progress.show)
@@ -332,46 +326,4 @@ func (r *copyRun) jsonComparison(c *query.Comparison) error {
 		out.Differences = append(out.Differences, difference{d.Table, []byte(d.Row), d.Family, []byte(d.Qualifier), int64(d.Timestamp), d.In.String()})
 	}
 	return r.json(out)
-}
-
-// A copyLine shows the progress of a copy on a terminal. Elsewhere it prints how far a
-// copy that follows is behind, now and then.
-type copyLine struct {
-	out        io.Writer
-	shown, lag bool
-	last       time.Time
-	began      bool
-}
-
-const (
-	lineEvery = 100 * time.Millisecond
-	lagEvery  = 10 * time.Second
-)
-
-func (l *copyLine) show(p query.CopyProgress) {
-	every := lineEvery
-	if !l.shown {
-		every = lagEvery
-	}
-	began := p.Following && !l.began
-	if !l.shown && (!l.lag || !p.Following) || !began && time.Since(l.last) < every {
-		return
-	}
-	l.last, l.began = time.Now(), l.began || p.Following
-	text := fmt.Sprintf("%d cells, %d MB", p.Cells, p.Bytes>>20)
-	if p.Following {
-		text = fmt.Sprintf("following: %d changed rows, %v behind", p.Rows, p.Lag.Round(time.Millisecond))
-	}
-	if l.shown {
-		text = "\r\x1b[K" + text
-	} else {
-		text += "\n"
-	}
-	_, _ = io.WriteString(l.out, text)
-}
-
-func (l *copyLine) clear() {
-	if l.shown {
-		_, _ = io.WriteString(l.out, "\r\x1b[K")
-	}
 }
