@@ -33,6 +33,20 @@ func (p *Plan) Result(ctx context.Context, tables Tables) *Result {
 	return &Result{p.Columns(), p.runner.All(ctx, tables)}
 }
 
+// A Sizer estimates a read of a table, rather too much than too little, as if its conditions
+// held for all rows.
+type Sizer = run.Sizer
+
+// Estimate is how much the query reads, rather too much than too little. Only size reads.
+func (p *Plan) Estimate(ctx context.Context, size Sizer) (Amount, error) {
+	return p.runner.Estimate(ctx, size)
+}
+
+// Explanation are the lines of EXPLAIN.
+func (p *Plan) Explanation(ctx context.Context) (lines []string, err error) {
+	return p.runner.Explanation(ctx)
+}
+
 // Run is Result for a plan that does not stream: it passes the rows on, whose values are as
 // in a [Result]. It ends at the first error, also of a row or of emit.
 func (p *Plan) Run(ctx context.Context, tables Tables, emit func([]any) error) error {

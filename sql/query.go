@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/bind"
 	"github.com/smolwc/smolwc/sql/parse"
@@ -49,6 +50,21 @@ type Source = bind.Source
 // A Column is the Name and the Type of a column of a result. The columns of expressions may
 // have no name.
 type Column = run.Column
+
+// An Amount is how much a query reads of tables: see [Plan.Estimate].
+type Amount = run.Amount
+
+// A Budget bounds the reads of a query.
+type Budget = run.Budget
+
+// A BudgetError says that a query is beyond its budget.
+type BudgetError = run.BudgetError
+
+// A Meter counts the reads of a query, and ends it beyond its budget.
+type Meter = run.Meter
+
+// RowBytes is the size of a row in an [Amount].
+func RowBytes(row *query.Row) int64 { return run.RowBytes(row) }
 
 // Parse reads a query.
 func Parse(text string) (*Query, error) {
@@ -89,6 +105,9 @@ func (q *Query) with(change func(*bind.Query)) *Query {
 func (q *Query) At(now time.Time) *Query {
 	return q.with(func(b *bind.Query) { b.Now = now })
 }
+
+// Explains reports whether the query begins with EXPLAIN.
+func (q *Query) Explains() bool { return q != nil && q.bound.Parsed.Explain }
 
 // InMemory is the query without temporary files: rows that it sorts or groups must fit
 // into memory.

@@ -17,42 +17,60 @@ import (
 // error of the kind KindNotFound.
 func (v *Views) Query(ctx context.Context, text string, params ...sql.Param) (*sql.Result, error) {
 	const op = "query"
-	if err := v.Reload(ctx); err != nil {
-		return nil, named(op, err)
-	}
 	q, err := sql.Parse(text)
 	if err != nil {
 		return nil, named(op, err)
 	}
-	st, err := v.Prepare(ctx, v.own, q)
+	st, plan, err := v.planned(ctx, q, params, false)
 	if err != nil {
 		return nil, named(op, err)
+	}
+	return v.result(ctx, st, plan, nil), nil
+}
+
+// planned plans a query, and waits for the materialized views that it reads.
+func (v *Views) planned(ctx context.Context, q *sql.Query, params []sql.Param, inMemory bool) (*Statement, *sql.Plan, error) {
+	if err := v.Reload(ctx); err != nil {
+		return nil, nil, err
+	}
+	st, err := v.Prepare(ctx, v.own, q)
+	if err != nil {
+		return nil, nil, err
 	}
 	bound, err := sql.ParamsOf(params...)
 	if err != nil {
-		return nil, named(op, err)
+		return nil, nil, err
 	}
-	plan, err := st.Parsed.At(v.db.Plumbing().Wall()).Plan(bound)
+	if st.Parsed = st.Parsed.At(v.db.Plumbing().Wall()); inMemory {
+		st.Parsed = st.Parsed.InMemory()
+	}
+	plan, err := st.Parsed.Plan(bound)
 	if err != nil {
-		return nil, named(op, err)
+		return nil, nil, err
 	}
-	if err := st.CatchUp(ctx); err != nil {
-		return nil, named(op, err)
-	}
+	return st, plan, st.CatchUp(ctx)
+}
+
+// result runs a plan while the caller ranges over it. What it reads counts for the meter, which
+// can be nil.
+func (v *Views) result(ctx context.Context, st *Statement, plan *sql.Plan, m *sql.Meter) *sql.Result {
 	stored := map[string]string{}
 	for _, r := range st.Reads {
 		stored[r.Name] = r.Table.Stored
 	}
-	tables := func(name string) sql.Table { return v.db.Table(stored[name]) }
+	var tables sql.Tables = func(name string) sql.Table { return v.db.Table(stored[name]) }
+	if m != nil {
+		tables = m.Tables(tables)
+	}
 	return &sql.Result{Columns: plan.Columns(), Rows: func(yield func([]any, error) bool) {
 		ctx, done, err := v.Moment(ctx, st)
 		if err != nil {
-			yield(nil, named(op, err))
+			yield(nil, named("query", err))
 			return
 		}
 		defer done()
-		namedRows(op, plan.Result(ctx, tables).Rows)(yield)
-	}}, nil
+		namedRows("query", plan.Result(ctx, tables).Rows)(yield)
+	}}
 }
 
 // Moment is the context of a run of a query, which sees all its tables at one moment. The

@@ -169,7 +169,7 @@ var rooms = map[string]room{
 	"sql/bind":     {imports: []string{"cells", "cf", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/run", "sql/value", "internal/sketch", protobuf}},
 	"sql":          {imports: []string{"query", "query/read", "cells", "schema", "sql/bind", "sql/parse", "sql/rowkey", "sql/run", "sql/value"}, tests: []string{"cf", "query/write", "sql/message", protobuf, xsys}},
 	// Queries of tables and views, for Go programs, the shell and the server.
-	"views":                      {imports: []string{"sql/run", "internal/fields", "cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", "internal/storedname", protobuf}, tests: []string{adminpb}},
+	"views":                      {imports: []string{"sql/run", "internal/fields", "cells", "cf", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", "internal/storedname", protobuf}, tests: []string{adminpb}},
 	"api/smolwcpb":               {imports: []string{bigtablepb, grpc, protobuf}},
 	"api/standbys":               {imports: []string{"api/smolwcpb"}},
 	"api/leader":                 {imports: []string{"api/wire", grpc}},
