@@ -12,6 +12,7 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -28,8 +29,38 @@ import (
 // place. The server runs the query while the caller ranges over the rows of the result;
 // the query ends with the loop or with the context.
 func (c *Client) Query(ctx context.Context, text string) (*sql.Result, error) {
+	res, _, err := c.query(ctx, text)
+	return res, err
+}
+
+// QueryWithin is [Client.Query] within a budget. The server judges the query before it runs: it
+// refuses one that would read more with the kind KindResourceExhausted, and ends one that reads
+// more. With EXPLAIN before it, it is neither run nor
+// refused. The estimate is about how much it reads. A server that does not know budgets is an error of the kind
+// KindFailedPrecondition, and runs nothing for long.
+func (c *Client) QueryWithin(ctx context.Context, text string, b sql.Budget) (*sql.Result, sql.Amount, error) {
+	res, header, err := c.query(metadata.AppendToOutgoingContext(ctx, wire.BudgetHeader, wire.FormatBudget(b.Rows, b.Bytes)), text)
+	if err != nil {
+		return nil, sql.Amount{}, err
+	}
+	estimate := sql.Amount{}
+	ok := false
+	if told := header.Get(wire.EstimateHeader); len(told) == 1 {
+		estimate.Rows, estimate.Bytes, estimate.Exact, ok = wire.ParseEstimate(told[0])
+	}
+	if !ok {
+		for range res.Rows { // ends the query
+			break
+		}
+		return nil, estimate, &query.Error{Op: "query", Kind: query.KindFailedPrecondition, Err: errors.New("the server does not judge budgets: it is not smolwc serve, or an older one")}
+	}
+	return res, estimate, nil
+}
+
+// query begins a query, and waits for its columns and headers.
+func (c *Client) query(ctx context.Context, text string) (*sql.Result, metadata.MD, error) {
 	if err := c.ready(ctx); err != nil {
-		return nil, queryError(err)
+		return nil, nil, queryError(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := c.data.ExecuteQuery(ctx, &bigtablepb.ExecuteQueryRequest{
@@ -38,13 +69,17 @@ func (c *Client) Query(ctx context.Context, text string) (*sql.Result, error) {
 	})
 	if err != nil {
 		cancel()
-		return nil, queryError(err)
+		return nil, nil, queryError(err)
 	}
 	q := clientQuery{recv: stream.Recv}
 	columns, err := q.columns()
+	var header metadata.MD
+	if err == nil {
+		header, err = stream.Header()
+	}
 	if err != nil {
 		cancel()
-		return nil, queryError(err)
+		return nil, nil, queryError(err)
 	}
 	return &sql.Result{Columns: columns, Rows: func(yield func([]any, error) bool) {
 		defer cancel()
@@ -53,7 +88,7 @@ func (c *Client) Query(ctx context.Context, text string) (*sql.Result, error) {
 				return
 			}
 		}
-	}}, nil
+	}}, header, nil
 }
 
 // A clientQuery is a query under way.

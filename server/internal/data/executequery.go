@@ -9,6 +9,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
+	md "google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -195,6 +196,9 @@ func queryStatus(err error) error {
 	if e, ok := errors.AsType[*sql.Error](err); ok {
 		return wire.Invalid("%s", e)
 	}
+	if e, ok := errors.AsType[*sql.BudgetError](err); ok {
+		return status.Error(codes.ResourceExhausted, e.Error())
+	}
 	return err
 }
 
@@ -225,6 +229,10 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	if err != nil {
 		return err
 	}
+	meter, err := s.judge(stream, st, p)
+	if err != nil {
+		return err
+	}
 	meta := metadata(p)
 	if req.GetPreparedQuery() == nil {
 		if err := stream.Send(&bigtablepb.ExecuteQueryResponse{Response: &bigtablepb.ExecuteQueryResponse_Metadata{Metadata: meta}}); err != nil {
@@ -240,7 +248,7 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	}
 	ctx, h := account.Holding(stream.Context())
 	defer h.Release()
-	x := execution{plan: p, out: valueWriter{send: stream.Send, size: codec.FirstMessage, hold: h}}
+	x := execution{plan: p, meter: meter, out: valueWriter{send: stream.Send, size: codec.FirstMessage, hold: h}}
 	if err := x.resume(req); err != nil {
 		return err
 	}
@@ -257,6 +265,32 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 		return catalog.Status(ctx, err)
 	}
 	return err
+}
+
+// judge refuses a query that is beyond its budget, and tells how much it is expected to read. It
+// returns nil for a query without a budget.
+func (s *service) judge(stream bigtablepb.Bigtable_ExecuteQueryServer, st *statement, p *sql.Plan) (*sql.Meter, error) {
+	ctx := stream.Context()
+	header := wire.Header(ctx, wire.BudgetHeader)
+	if len(header) == 0 {
+		return nil, nil
+	}
+	var b sql.Budget
+	var err error
+	if b.Rows, b.Bytes, err = wire.ParseBudget(header[0]); err != nil {
+		return nil, err
+	}
+	if err := st.CatchUp(ctx); err != nil {
+		return nil, catalog.OfViews(ctx, err)
+	}
+	a, err := s.views.Estimate(ctx, st.Statement, p, b)
+	if err == nil && !st.Parsed.Explains() {
+		err = b.Refuse(a)
+	}
+	if err != nil {
+		return nil, catalog.Status(ctx, queryStatus(err))
+	}
+	return &sql.Meter{Budget: b}, stream.SetHeader(md.Pairs(wire.EstimateHeader, wire.FormatEstimate(a.Rows, a.Bytes, a.Exact)))
 }
 
 // PreparedQuery is the request of a prepared query, and the checksum of the
@@ -304,6 +338,7 @@ func expired() error {
 // number of rows so far, and the key of the last row read.
 type execution struct {
 	plan    *sql.Plan
+	meter   *sql.Meter // nil: it has no budget
 	out     valueWriter
 	request uint32
 	rows    uint64 // matching rows, skipped rows included
@@ -364,7 +399,11 @@ func (x *execution) whole(ctx context.Context, st *statement) error {
 	if x.done {
 		return x.out.flush(x.token())
 	}
-	err := x.plan.Run(ctx, st.named, func(values []any) error {
+	var tables sql.Tables = st.named
+	if x.meter != nil {
+		tables = x.meter.Tables(tables)
+	}
+	err := x.plan.Run(ctx, tables, func(values []any) error {
 		x.rows++
 		for _, v := range values {
 			if err := x.out.value(v); err != nil {
@@ -393,7 +432,11 @@ func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) erro
 		return x.row(ctx, nil)
 	}
 	seen := 0
-	for row, err := range t.ReadRows(ctx, opts...) {
+	var from sql.Table = t
+	if x.meter != nil {
+		from = x.meter.Table(t)
+	}
+	for row, err := range from.ReadRows(ctx, opts...) {
 		if err != nil {
 			return err
 		}
