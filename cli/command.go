@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 )
@@ -103,7 +104,7 @@ func (c *command) root() *cobra.Command {
 	flags.StringVar(&c.engine, "engine", "", "make a new database on `ENGINE`, rocksdb or pebble (default $SMOLWC_ENGINE, else engine of the configuration, else rocksdb where it is linked)")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
 	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.replicasCommand(), c.promoteCommand(), c.switchoverCommand(), c.tailCommand(), c.routeCommand(), c.regionCommand(), c.tokenCommand(), c.pingCommand(), c.versionCommand())
-	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.pruneCommand(), c.checkpointCommand(), c.branchCommand(), c.copyCommand(), c.checkCommand(), c.doctorCommand())
+	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.pruneCommand(), c.checkpointCommand(), c.branchCommand(), c.copyCommand(), c.checkCommand(), c.doctorCommand(), c.mcpCommand())
 	root.AddCommand(c.manCommand())
 	if err := completions(root); err != nil {
 		panic(err) // an unknown flag
@@ -164,6 +165,20 @@ func (c *command) say(format string, args ...any) {
 	if !c.quiet {
 		_, _ = fmt.Fprintf(c.out, format+"\n", args...)
 	}
+}
+
+// hint prints a hint for people, unless it is empty.
+func (c *command) hint(text string) {
+	if text != "" && !c.quiet {
+		_, _ = fmt.Fprintln(c.stderr, "smolwc:", text)
+	}
+}
+
+// options are those of a session on the streams of the command.
+func (c *command) options(db *query.DB) shell.Options {
+	o := shell.Streams(db, c.stdin, c.stdout, c.stderr, c.getenv)
+	o.Quiet, o.Version = c.quiet, version()
+	return o
 }
 
 // ask asks a question; only the answer yes gives no error. unasked is the error without

@@ -166,13 +166,6 @@ func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query
 	return err
 }
 
-// hint prints a hint for people, unless it is empty.
-func (c *command) hint(text string) {
-	if text != "" && !c.quiet {
-		_, _ = fmt.Fprintln(c.stderr, "smolwc:", text)
-	}
-}
-
 // scripts runs the sources in order; without sources it runs standard input.
 func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 	var first error
@@ -212,12 +205,6 @@ func (r *shellRun) outcome(err error) error {
 		return &failure{code: code}
 	}
 	return nil
-}
-
-func (c *command) options(db *query.DB) shell.Options {
-	o := shell.Streams(db, c.stdin, c.stdout, c.stderr, c.getenv)
-	o.Quiet, o.Version = c.quiet, version()
-	return o
 }
 
 func (r *shellRun) options(db *query.DB) shell.Options {

@@ -88,7 +88,7 @@ func TestNamesAreOnThePage(t *testing.T) {
 		text := section(t, heading)
 		if heading == "Running it" {
 			text += section(t, "Commands")
-			for _, page := range []string{"serve", "limits", "standby", "failover", "moments", "testing", "route", "tikv"} { // to which it leads
+			for _, page := range []string{"serve", "limits", "standby", "failover", "moments", "testing", "route", "tikv", "mcp"} { // to which it leads
 				text += read(t, "docs/"+page+".md")
 			}
 		}

@@ -40,6 +40,7 @@ const (
 	grocksdb        = "github.com/linxGnu/grocksdb"
 	jsontext        = "github.com/go-json-experiment/json"
 	liner           = "github.com/peterh/liner"
+	mcpsdk          = "github.com/modelcontextprotocol/go-sdk"
 	mapstruct       = "github.com/go-viper/mapstructure/v2"
 	lz4             = "github.com/pierrec/lz4/v4"
 	pebble          = "github.com/cockroachdb/pebble/v2"
@@ -218,6 +219,9 @@ var rooms = map[string]room{
 	"shell":              {imports: []string{"sql", "sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "archive/moments", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term, "internal/humanize", "transfer/statement"}, tests: []string{"directory", "queue", "shell/shelltest", pty}},
 	"shell/shelltest":    {imports: []string{"query", "shell", datadriven}},
 
+	// Agents' protocol, and the only package with its library.
+	"mcp": {imports: []string{"branch", "cells", "cf", "client", "query", "query/read", "query/write", "schema", "sql", "sql/value", "views", mcpsdk}, tests: []string{"api/smolwcpb", "server"}},
+
 	"cli/internal/config": {imports: []string{"query", "schema", "internal/osfile", viper, mapstruct, yaml}},
 	"internal/archtest":   {},
 	"internal/bytere":     {imports: []string{binregexp}},
@@ -245,8 +249,8 @@ var rooms = map[string]room{
 	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates, "internal/humanize", "transfer/statement"}, tests: []string{"api/standbys", "api/smolwcpb", "standby", bigtable, protobuf}},
 
 	"cli": {
-		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "transfer/bigtable", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},
-		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf, otlp},
+		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "transfer/bigtable", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "mcp", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},
+		tests:   []string{"cf/cftest", "directory", "queue", mcpsdk, pty, yaml, bigtable, apiOptions, grpc, protobuf, otlp},
 		c:       true, // its allocator's setting
 	},
 	"cmd/smolwc": {imports: []string{"cli"}, main: true},

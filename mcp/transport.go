@@ -1,0 +1,83 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An answering transport gives the end of its input on after the answers to all calls before it:
+// the library drops them at the end, and a script ends its input with its last call.
+type answering struct{ sdk.Transport }
+
+func (t answering) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &answeringConnection{Connection: c, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{}), closed: make(chan struct{})}, nil
+}
+
+type answeringConnection struct {
+	sdk.Connection
+	once   sync.Once
+	closed chan struct{}
+
+	mu       sync.Mutex
+	open     map[jsonrpc.ID]bool // calls without an answer
+	ended    bool                // there are no more calls
+	answered chan struct{}       // is closed when there is none then
+}
+
+func (c *answeringConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	c.mu.Lock()
+	if r, ok := m.(*jsonrpc.Request); ok && err == nil && r.IsCall() {
+		c.open[r.ID] = true
+	}
+	if errors.Is(err, io.EOF) && !c.ended {
+		c.ended = true
+		c.settle()
+	}
+	ended := c.ended
+	c.mu.Unlock()
+	if ended {
+		select {
+		case <-c.answered:
+		case <-c.closed:
+		case <-ctx.Done():
+		}
+	}
+	return m, err
+}
+
+func (c *answeringConnection) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, m)
+	if r, ok := m.(*jsonrpc.Response); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open, r.ID)
+		c.settle()
+	}
+	return err
+}
+
+// settle is called with mu held.
+func (c *answeringConnection) settle() {
+	if c.ended && len(c.open) == 0 {
+		select {
+		case <-c.answered:
+		default:
+			close(c.answered)
+		}
+	}
+}
+
+func (c *answeringConnection) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Connection.Close()
+}
