@@ -38,6 +38,7 @@ func BenchmarkJoins(b *testing.B) {
 	})
 	for _, q := range []struct{ name, text string }{
 		{"scan", "SELECT SUM(d), COUNT(p) FROM (SELECT n['delay'] AS d, f['plane'] AS p FROM flights LIMIT 1000000)"},
+		{"sum", "SELECT SUM(n['delay']), COUNT(n['delay']) FROM flights"},
 		{"join", "SELECT SUM(f.n['delay']), SUM(p.n['seats']) FROM flights AS f JOIN fleet AS p ON f.f['plane'] = p._key"},
 		{"group", "SELECT p.n['seats'] AS seats, COUNT(*), SUM(f.n['delay']) FROM flights AS f JOIN fleet AS p ON f.f['plane'] = p._key GROUP BY seats"},
 		{"groups", "SELECT n['delay'] AS delay, COUNT(*), SUM(n['delay']), COUNT(f['plane']) FROM flights GROUP BY delay"},

@@ -63,6 +63,34 @@ func TestExplainShowsWhatTheStoreJudges(t *testing.T) {
 	}
 }
 
+// Sums and their like of the whole table read their columns alone, unless a row without them
+// matters.
+func TestSumsReadTheirColumnsAlone(t *testing.T) {
+	db := openPlanes(t)
+	for text, alone := range map[string]bool{
+		"SELECT SUM(n['i']) FROM t":                                         true,
+		"SELECT COUNT(n['i']), MAX(f['model']) FROM t":                      true,
+		"SELECT AVG(n['i'] * 2) FROM t HAVING COUNT(n['i']) > 0":            true,
+		"SELECT SUM(n['i']) FROM t WHERE _key > 'a'":                        true,
+		"FROM t |> AGGREGATE COUNTIF(n['i'] > 1)":                           true,
+		"SELECT (SELECT SUM(n['i']) FROM t)":                                true,
+		"SELECT SUM(n['i']), COUNT(*) FROM t":                               false,
+		"SELECT SUM(n['i']), COUNT(_key) FROM t":                            false,
+		"SELECT SUM(IFNULL(n['i'], 1)) FROM t":                              false,
+		"SELECT ARRAY_AGG(n['i']) FROM t":                                   false,
+		"SELECT SUM(n['i']) FROM t GROUP BY f['model']":                     false,
+		"SELECT SUM(n['i']) FROM t GROUP BY ROLLUP(f['model'])":             false,
+		"FROM t |> LIMIT 2 |> AGGREGATE SUM(n['i'])":                        false,
+		"SELECT SUM(v) FROM (SELECT n['i'] AS v FROM t LIMIT 2)":            false,
+		"SELECT SUM(n['i']) FROM t, UNNEST([1, 2])":                         false,
+		"SELECT COUNT(a.n['i']) FROM t AS a JOIN t AS b ON a._key = b._key": false,
+	} {
+		if got, err := db.run("EXPLAIN " + text); err != nil || strings.Contains(got, "which rows have other cells") == alone {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+}
+
 // A comparison with NULL holds in no row, also where a family declares no type.
 func TestComparisonsWithNullHoldNowhere(t *testing.T) {
 	db := openPlanes(t)
@@ -162,6 +190,10 @@ func TestQueriesAreThoseOfWholeRows(t *testing.T) {
 		text := fmt.Sprintf(rapid.SampledFrom([]string{
 			"SELECT %[1]s, COUNT(*), COUNT(%[2]s), MAX(%[2]s) FROM %[3]s WHERE %[4]s GROUP BY 1",
 			"SELECT %[1]s, COUNT(*), COUNT(%[2]s), ANY_VALUE(_key) FROM %[3]s GROUP BY 1",
+			"SELECT COUNT(%[1]s), COUNT(DISTINCT %[2]s), MIN(%[2]s), ARRAY_AGG(%[1]s IGNORE NULLS ORDER BY %[2]s) FROM %[3]s",
+			"SELECT SUM(i['p']), AVG(j['q']), SUM(i['q'] + j['p']), COUNTIF(i['q'] > j['p']), AVG(i['p']), COUNT(s['p']) FROM %[3]s WHERE %[4]s",
+			"FROM %[3]s |> WHERE %[4]s |> AGGREGATE COUNT(%[1]s), ARRAY_AGG(%[2]s)",
+			"SELECT MAX(%[1]s), SUM(COALESCE(i['p'], 1)), COUNT(1) FROM %[3]s",
 			"SELECT _key, %[1]s FROM %[3]s WHERE %[4]s LIMIT 3",
 			"FROM %[3]s |> WHERE %[4]s |> SELECT _key, %[2]s",
 		}).Draw(t, "query"), by, of, from, condition(2))

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/sql/parse"
@@ -169,6 +170,21 @@ func (p *planner) group(keys []*parse.Node) error {
 	}
 	p.scope.groups = g
 	return nil
+}
+
+// addGroups adds the step that makes the groups of the scope.
+func (p *planner) addGroups() {
+	g := p.scope.groups
+	p.valued = p.valued || len(p.plan.Steps) == 0 && g.before.table && g.onlyOfValues()
+	p.plan.Steps = append(p.plan.Steps, run.GroupBy(g.run(p.plan.InMemory)))
+}
+
+// onlyOfValues reports whether a row without any of the columns that the query reads changes
+// nothing: there is one group, and its functions ignore NULLs.
+func (g *grouping) onlyOfValues() bool {
+	return len(g.keys) == 0 && g.sets == nil && !slices.ContainsFunc(g.aggs, func(a *aggregate) bool {
+		return a.star || a.nulls || !a.args[0].strict
+	})
 }
 
 // ofGroup compiles an expression that is a key or an aggregate function; it is nil for

@@ -30,9 +30,10 @@ func (e *expr) condition() *run.Condition {
 }
 
 // pushes reports whether only the columns that the query names are read. A row without
-// any of them would not be seen, so the condition must exclude such rows.
+// any of them would not be seen, so the condition must exclude such rows, or they must change
+// nothing.
 func (p *planner) pushes() bool {
-	return len(p.plan.Reads) > 0 && p.where != nil && (p.where.strict || p.where.rejects)
+	return len(p.plan.Reads) > 0 && (p.valued || p.where != nil && (p.where.strict || p.where.rejects))
 }
 
 // finish completes the plan, once everything is compiled.

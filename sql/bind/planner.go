@@ -34,6 +34,7 @@ type planner struct {
 	columns   []output
 	where     *expr                 // of the rows of the table; nil: every row
 	sampled   bool                  // where is only TABLESAMPLE
+	valued    bool                  // rows without any of the columns that the query reads change nothing
 	scope     scope                 // of the stage that is compiled
 	spelling  map[string]string     // the names of a table's columns by those in lower case; nil: they are as written
 	lambdas   []slotName            // the arguments of the lambdas that are compiled

@@ -288,8 +288,8 @@ func compileSelect(p *planner, s *parse.Stage) error {
 	if err != nil {
 		return err
 	}
-	if g := p.scope.groups; g != nil {
-		p.plan.Steps = append(p.plan.Steps, run.GroupBy(g.run(p.plan.InMemory)))
+	if p.scope.groups != nil {
+		p.addGroups()
 	}
 	if having != nil {
 		p.plan.Steps = append(p.plan.Steps, run.Filter(having.eval))
@@ -417,7 +417,7 @@ func compileAggregateStage(p *planner, s *parse.Stage) error {
 	if err != nil {
 		return err
 	}
-	p.plan.Steps = append(p.plan.Steps, run.GroupBy(p.scope.groups.run(p.plan.InMemory)))
+	p.addGroups()
 	project(p, all)
 	return nil
 }
