@@ -132,3 +132,25 @@ func TestQueriesCopyWhatTheyKeepOfLentRows(t *testing.T) {
 		t.Error("no row was lent")
 	}
 }
+
+// A row that is only lent to groups takes no memory of theirs.
+func TestGroupsTakeNoMemoryForARow(t *testing.T) {
+	m := openSeveral(t, schema.Table{Name: "t", Families: []schema.Family{{Name: "b"}, {Name: "n", Type: cells.TypeI64}, {Name: "s", Type: cells.TypeString}}})
+	const rows = 3000
+	for i := range rows {
+		m.put("t", fmt.Sprintf("t%04d", i), fmt.Sprint("n:i=", 1000+i), fmt.Sprint("b:x=kind ", i%5), fmt.Sprint("s:x=kind ", i%7))
+	}
+	for _, text := range []string{
+		"SELECT SUM(n['i']), AVG(n['i']), COUNT(b['x']) FROM t",
+		"SELECT b['x'], COUNT(*), AVG(n['i']), SUM(n['i']), COUNT(s['x']) FROM t GROUP BY 1",
+	} {
+		made := testing.AllocsPerRun(3, func() {
+			if _, err := m.run(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if made > rows/2 {
+			t.Errorf("%s makes %v allocations for %d rows", text, made, rows)
+		}
+	}
+}

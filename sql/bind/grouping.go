@@ -39,6 +39,9 @@ func (a *aggregate) run() *run.Aggregate {
 	of := &run.Aggregate{Type: a.typ, Nulls: a.nulls, Distinct: a.distinct, By: evals(a.by), Make: a.make}
 	if !a.star {
 		of.Arg, of.ArgType = a.args[0].eval, a.args[0].typ
+		if c := a.args[0].column; c != nil && !a.distinct && len(a.by) == 0 {
+			of.Cell = &c.Cell
+		}
 	}
 	return of
 }

@@ -13,10 +13,17 @@ type Aggregate struct {
 	Type     value.Type // of the result
 	ArgType  value.Type // of Arg
 	Arg      Eval       // nil: the call is COUNT(*)
+	Cell     *Cell      // that Arg is; nil: it is not a single cell
 	Nulls    bool       // NULLs are not ignored
 	Distinct bool
 	By       []Eval // of ORDER BY
 	Make     Make
+}
+
+// A Cell is the newest cell of a column as a value of a kind.
+type Cell struct {
+	Family, Qualifier string
+	Of                value.Kind
 }
 
 // A Make makes the accumulator of a group.
@@ -51,6 +58,52 @@ func (a *Aggregate) argument(t *Tuple) (any, error) {
 	}
 	by, err := All(a.By, t)
 	return append(value.Struct{v}, by...), err
+}
+
+// take adds what the function takes of a tuple.
+func (a *Aggregate) take(acc accumulator, t *Tuple) error {
+	if a.Cell != nil && a.takeCell(acc, t) {
+		return nil
+	}
+	v, err := a.argument(t)
+	if err != nil {
+		return err
+	}
+	return a.add(acc, v)
+}
+
+// takeCell is take for usual cells and functions, without an interface for the value, which
+// takes memory. Otherwise it does nothing and returns false.
+func (a *Aggregate) takeCell(acc accumulator, t *Tuple) bool {
+	switch acc.(type) {
+	case *counter, *intSum, *average:
+	default:
+		return false
+	}
+	c, ok := t.Row.Cell(a.Cell.Family, a.Cell.Qualifier)
+	if !ok { // NULL, which they ignore
+		return true
+	}
+	n, number := c.Value.Int()
+	number = number && a.Cell.Of == value.TypeInt64
+	switch acc := acc.(type) {
+	case *counter:
+		_, text := c.Value.AsString()
+		if number || a.Cell.Of == value.TypeBytes || text && a.Cell.Of == value.TypeString {
+			acc.n++
+			return true
+		}
+	case *intSum:
+		if number {
+			acc.addInt(n)
+		}
+	case *average:
+		if number {
+			acc.n++
+			acc.ints.addInt(n)
+		}
+	}
+	return number
 }
 
 func (a *Aggregate) add(acc accumulator, v any) error {
@@ -114,9 +167,9 @@ func (f *folded) merge(part accumulator) error {
 func (s *intSum) merge(part accumulator) error {
 	other := part.(*intSum)
 	some := s.some || other.some
-	err := s.add(other.sum)
+	s.addInt(other.sum)
 	s.high, s.some = s.high+other.high, some
-	return err
+	return nil
 }
 
 type counter struct{ n int64 }
@@ -170,7 +223,11 @@ type intSum struct {
 }
 
 func (s *intSum) add(v any) error {
-	n := v.(int64)
+	s.addInt(v.(int64))
+	return nil
+}
+
+func (s *intSum) addInt(n int64) {
 	sum := s.sum + n
 	if n >= 0 && sum < s.sum {
 		s.high++
@@ -178,7 +235,6 @@ func (s *intSum) add(v any) error {
 		s.high--
 	}
 	s.sum, s.some = sum, true
-	return nil
 }
 
 func (s *intSum) result() (any, error) {

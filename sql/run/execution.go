@@ -48,11 +48,12 @@ func (l *lender) values(some int) []any {
 }
 
 func (l *lender) tuple(t Tuple) *Tuple {
-	if !l.copies {
-		return &t
+	to := &l.last
+	if !l.copies { // &t instead would put t on the heap in both cases
+		to = new(Tuple)
 	}
-	l.last = t
-	return &l.last
+	*to = t
+	return to
 }
 
 // all pushes tuples until no more are needed, and then the end.

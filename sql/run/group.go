@@ -34,12 +34,6 @@ type Key struct {
 	Cell *Cell // nil: it is not a single cell
 }
 
-// A Cell is the newest cell of a column as a value of a kind.
-type Cell struct {
-	Family, Qualifier string
-	Of                value.Kind
-}
-
 // append appends the bytes that a value is grouped by. It returns the value, unless the key
 // is a single cell.
 func (k *Key) append(dst []byte, t *Tuple) (_ []byte, v any, err error) {
@@ -168,11 +162,7 @@ func (t *groupTable) push(of *Tuple) error {
 		return t.toDisk(of, found)
 	}
 	for i, a := range t.Aggs {
-		v, err := a.argument(of)
-		if err == nil {
-			err = a.add(found.accs[i], v)
-		}
-		if err != nil {
+		if err := a.take(found.accs[i], of); err != nil {
 			return err
 		}
 	}

@@ -73,6 +73,9 @@ func AppendCellKey(dst []byte, c *cells.Cell, as Kind) ([]byte, error) {
 		if b, ok := c.Value.AsBytes(); ok {
 			return append(binary.AppendUvarint(append(dst, 1), uint64(len(b))), b...), nil
 		}
+		if s, ok := c.Value.AsString(); ok { // of a family without a type
+			return append(binary.AppendUvarint(append(dst, 1), uint64(len(s))), s...), nil
+		}
 	case TypeInt64:
 		if n, ok := c.Value.Int(); ok {
 			return binary.BigEndian.AppendUint64(append(dst, 3), uint64(n)), nil
