@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,8 +122,11 @@ func gaps(r moments.Report) string {
 }
 
 func (r *pruneRun) pruneBackups(ctx context.Context, a *archive.Archive, free []int) error {
+	all, err := a.List(ctx)
+	if err != nil || len(all) == 0 { // a lock would make the directory
+		return cmp.Or(err, fmt.Errorf("%s has no backups; smolwc backup makes one", a.Target()))
+	}
 	var p archive.PruneResult
-	var err error
 	if r.dry {
 		p, err = a.WouldPrune(ctx, r.keep, free)
 	} else {

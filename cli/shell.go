@@ -211,6 +211,7 @@ func (r *shellRun) options(db *query.DB) shell.Options {
 	o := r.command.options(db)
 	o.Format, o.KeepGoing, o.MustExist, o.Timing, o.Stats = r.format, r.keepGoing, r.mustExist, r.timing, r.stats
 	o.Color = o.Color && !r.noColor
+	o.ReadOnly = r.readOnly
 	return o
 }
 

@@ -51,6 +51,11 @@ func TestDatabaseAtAURL(t *testing.T) {
 		{"-c put~t~r~f:x=1", "", 0},
 		{"--format csv -c count~t", "1\n", 0},
 		{"--read-only -c put~t~r~f:x=1", "read-only", exitFailed},
+		{"--read-only -c drop~table~t", "read-only", exitFailed}, // before they ask
+		{"--read-only -c alter~table~t~drop~family~f", "read-only", exitFailed},
+		{"--read-only -c delete~t~where~f:x=1", "read-only", exitFailed},
+		{"--read-only -c truncate~t", "read-only", exitFailed},
+		{"--read-only -c delete~t~where~f:x=1~dry-run", "", 0},
 		{"export t - --as jsonl", `"row":"r"`, 0},
 		{"token list", "there are no tokens", 0},
 		{"token create reader --read t", "smolwc_", 0},

@@ -307,7 +307,7 @@ var tablesVerb = verb{
 	name: "tables", parse: parseTables,
 	foreign: []spelling{{"list", parseTables}},
 	help: helpTopic{
-		also: []string{"list"}, summary: "the tables there are",
+		also: []string{"list"}, summary: "the tables and views",
 		syntax: "tables [regex=/RE/]", examples: []string{"tables"},
 	},
 }

@@ -94,6 +94,9 @@ func (s *Session) backups(ctx context.Context, st *ql.Backups) (exec.Result, err
 	if err != nil {
 		return nil, err
 	}
+	if len(all) == 0 {
+		s.note("%v", noBackups(st.In))
+	}
 	s.noteMoments(r)
 	return listBackups(all), nil
 }
@@ -249,12 +252,26 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 	if err != nil {
 		return nil, err
 	}
-	s.note("verified %s: %s, %s, in %s", humanize.Plural(res.Generations, "backup"), humanize.Plural(res.Objects, "file"), humanize.Size(res.Bytes), humanize.Elapsed(res.Elapsed))
-	return &exec.Done{}, s.verifyMoments(ctx, st)
+	if res.Generations > 0 {
+		s.note("verified %s: %s, %s, in %s", humanize.Plural(res.Generations, "backup"), humanize.Plural(res.Objects, "file"), humanize.Size(res.Bytes), humanize.Elapsed(res.Elapsed))
+	}
+	segments, err := s.verifyMoments(ctx, st)
+	if err == nil && res.Generations == 0 && segments == 0 {
+		err = noBackups(st.In)
+	}
+	return &exec.Done{}, err
 }
 
-// verifyMoments verifies the segments of the log, if there are some.
-func (s *Session) verifyMoments(ctx context.Context, st *ql.Verify) error {
+// noBackups says that there are none, which may be a mistake in the name of the place.
+func noBackups(place string) error {
+	if place == "" {
+		return errors.New("there are no backups where the database was backed up to last")
+	}
+	return fmt.Errorf("there are no backups in %s", place)
+}
+
+// verifyMoments verifies the segments of the log, and returns how many there are.
+func (s *Session) verifyMoments(ctx context.Context, st *ql.Verify) (segments int, err error) {
 	r, err := s.operator().VerifyMoments(ctx, st.In, moments.VerifyOptions{Options: s.travel(st.Travel), Sample: st.Sample})
 	if len(r.Damage) > 1 {
 		for _, d := range r.Damage {
@@ -262,7 +279,7 @@ func (s *Session) verifyMoments(ctx context.Context, st *ql.Verify) error {
 		}
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if r.Segments > 0 {
 		s.note("verified %s of the log, %s, %s, in %s", humanize.Plural(r.Segments, "segment"), humanize.Size(r.Bytes), humanize.Plural(r.Records, "record"), humanize.Elapsed(r.Elapsed))
@@ -271,5 +288,5 @@ func (s *Session) verifyMoments(ctx context.Context, st *ql.Verify) error {
 	if r.Samples > 0 {
 		s.note("restored and checked %s", humanize.Plural(r.Samples, "random moment"))
 	}
-	return nil
+	return r.Segments, nil
 }

@@ -28,7 +28,7 @@ var dotCommands []dotCommand
 func init() {
 	dotCommands = []dotCommand{
 		{".help", []string{".h", `\?`}, "[TOPIC]", "this list; help lists the statements, and .help TOPIC is help TOPIC", (*Session).dotHelp},
-		{".tables", []string{`\d`, `\dt`}, "", "the tables there are", (*Session).dotTables},
+		{".tables", []string{`\d`, `\dt`}, "", "the tables and views", (*Session).dotTables},
 		{".schema", nil, "[T]", `statements that make the table, or all tables; \d T describes it`, (*Session).dotSchema},
 		{".use", []string{`\c`}, "[T]", "the table for statements that leave it out", (*Session).dotUse},
 		{".mode", nil, "[FORMAT]", "how rows are shown: " + strings.Join(Formats, " "), (*Session).dotMode},

@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/transfer"
 	"github.com/smolwc/smolwc/transfer/statement"
@@ -98,6 +99,9 @@ func (s *Session) load(ctx context.Context, table string, spec transfer.Spec) (t
 // importFile runs an import statement. Bad lines, the progress bar and the summary go
 // to Err.
 func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, error) {
+	if s.opt.ReadOnly && !st.DryRun { // before it proposes anything
+		return nil, query.ErrReadOnly
+	}
 	spec := statement.Import(st)
 	spec.Warn, spec.Progress = s.opt.Err, s.progress()
 	if st.Path == "-" {

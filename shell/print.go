@@ -53,7 +53,7 @@ func (s *Session) print(ctx context.Context, res exec.Result) (rows int, err err
 			s.out.WriteString(res.Message + "\n")
 		}
 	case *exec.TableList:
-		return 0, s.printTables(res.Tables)
+		return 0, s.printTables(res)
 	case *exec.Description:
 		return 0, s.printDescription(res.Table)
 	case *exec.HelpText:

@@ -4,24 +4,41 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/schema"
 )
 
-func (s *Session) printTables(tables []schema.Table) error {
+// printTables has a column for the kinds of views only where there are any.
+func (s *Session) printTables(list *exec.TableList) error {
 	if strings.HasPrefix(s.format, "json") {
 		var objects []object
-		for _, t := range tables {
+		for _, t := range list.Tables {
 			objects = append(objects, tableObject(t))
+		}
+		for _, v := range list.Views {
+			var o object
+			o.add("view", v.Name)
+			o.add("kind", v.Kind())
+			o.add("query", v.Query)
+			objects = append(objects, o)
 		}
 		return s.printObjects(objects)
 	}
-	lines := [][]string{{"TABLE", "FAMILIES"}}
-	for _, t := range tables {
+	lines := [][]string{{"TABLE", "FAMILIES", "KIND"}}
+	for _, t := range list.Tables {
 		var names []string
 		for _, f := range t.Families {
 			names = append(names, f.Name)
 		}
-		lines = append(lines, []string{t.Name, strings.Join(names, " ")})
+		lines = append(lines, []string{t.Name, strings.Join(names, " "), "table"})
+	}
+	for _, v := range list.Views {
+		lines = append(lines, []string{v.Name, "", v.Kind() + " view"})
+	}
+	if len(list.Views) == 0 {
+		for i := range lines {
+			lines[i] = lines[i][:2]
+		}
 	}
 	return s.printLines(lines)
 }

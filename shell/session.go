@@ -96,7 +96,7 @@ func New(o Options) *Session {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, bail: !o.KeepGoing, patience: completionTime}
+	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote, ReadOnly: o.ReadOnly}, color: colorAuto, bail: !o.KeepGoing, patience: completionTime}
 	s.pager = &tty.Pager{Command: o.Pager, Mode: tty.Auto, Screen: o.Out, Side: o.Err, Lend: func() func() { return func() {} }}
 	if (o.Interactive || o.Pages) && o.Terminal && o.Width != nil && o.Height != nil {
 		s.pager.Width, s.pager.Height = o.Width, o.Height

@@ -21,10 +21,11 @@ import (
 type Options struct {
 	DB *query.DB
 	// Remote is the database if it is reached over the network.
-	Remote Remote
-	In     io.Reader // nil: empty
-	Out    io.Writer // results; nil: discarded
-	Err    io.Writer // errors, hints, timing, progress; nil: discarded
+	Remote   Remote
+	ReadOnly bool      // DB takes no writes
+	In       io.Reader // nil: empty
+	Out      io.Writer // results; nil: discarded
+	Err      io.Writer // errors, hints, timing, progress; nil: discarded
 
 	// Interactive says that In and Out are the process's terminal; [Session.Run] then
 	// prompts.

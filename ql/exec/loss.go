@@ -20,6 +20,9 @@ func (r *Runner) mayHide(ctx context.Context, st ql.Statement, yes bool, t schem
 	if yes {
 		return nil
 	}
+	if err := r.writable(); err != nil {
+		return err
+	}
 	var losses []string
 	_, takes := plan.Split(&schema.Schema{Tables: []schema.Table{t}})
 	for _, c := range takes.Changes {

@@ -177,6 +177,11 @@ func (r *Runner) change(ctx context.Context, st ql.Statement, t schema.Table, of
 	if err != nil {
 		return nil, err
 	}
+	if !of.DryRun {
+		if err := r.writable(); err != nil {
+			return nil, err
+		}
+	}
 	opts = append(opts, read.KeysOnly())
 	table := r.Database().Table(t.Name)
 	n, err := table.Count(ctx, opts...)

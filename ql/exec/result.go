@@ -97,8 +97,27 @@ type Collected struct{ query.GCReport }
 // Done describes a finished statement in a few words.
 type Done struct{ Message string }
 
-// TableList is the existing tables, sorted by name.
-type TableList struct{ Tables []schema.Table }
+// TableList is the existing tables, sorted by name, and the views.
+type TableList struct {
+	Tables []schema.Table
+	Views  []View
+}
+
+// View is a query with a name.
+type View struct {
+	Name, Query  string
+	Materialized bool
+}
+
+// Kind returns materialized or logical.
+func (v View) Kind() string { return kindOfView(v.Materialized) }
+
+func kindOfView(materialized bool) string {
+	if materialized {
+		return "materialized"
+	}
+	return "logical"
+}
 
 // Description is one table.
 type Description struct{ Table schema.Table }

@@ -194,6 +194,9 @@ func runOne(out *strings.Builder, r *exec.Runner, st ql.Statement) error {
 		for _, t := range res.Tables {
 			out.WriteString(t.Name + "\n")
 		}
+		for _, v := range res.Views {
+			out.WriteString(v.Name + " " + v.Kind() + "\n")
+		}
 	case *exec.Description:
 		for _, f := range res.Table.Families {
 			out.WriteString(f.String() + "\n")

@@ -38,6 +38,9 @@ type Runner struct {
 	// Confirm asks the user before a statement without yes drops data. If Confirm is
 	// nil, such a statement is an error.
 	Confirm func(question string) (bool, error)
+	// ReadOnly says that DB takes no writes, so that a statement that needs them is refused before
+	// it asks.
+	ReadOnly bool
 	// Shows reports whether errors may name a table for which nobody asked; nil: all.
 	Shows func(table string) bool
 	// Standbys returns the figures of the database's standbys, for a [ql.Stats]; nil
@@ -61,6 +64,7 @@ func (r *Runner) Run(ctx context.Context, st ql.Statement) (Result, error) {
 		return nil, lex.ErrorAt(lex.Pos{}, "there is no statement, or nothing to run it on")
 	}
 	res, err := r.run(ctx, st)
+	err = r.orView(ctx, err)
 	if counted, ok := res.(*Counted); ok && err != nil {
 		return counted, failure(st.Position(), err)
 	}
@@ -119,7 +123,41 @@ func (r *Runner) table(n ql.Name) (schema.Table, error) {
 	if t, ok := db.LookupTable(n.Text); ok {
 		return t, nil
 	}
-	return schema.Table{}, unknown(n, "table", r.tableNames(), "")
+	err := unknown(n, "table", r.tableNames(), "")
+	if e, ok := errors.AsType[*lex.Error](err); ok {
+		e.Err = unknownTable{n.Text, e.Err}
+	}
+	return schema.Table{}, err
+}
+
+// An unknownTable is the error of a name that no table has.
+type unknownTable struct {
+	name string
+	error
+}
+
+func (u unknownTable) Unwrap() error { return u.error }
+
+// orView says of a table that there is not that its name is a view's, if it is.
+func (r *Runner) orView(ctx context.Context, err error) error {
+	u, ok := errors.AsType[unknownTable](err)
+	e, placed := errors.AsType[*lex.Error](err)
+	if !ok || !placed {
+		return err
+	}
+	drop := ""
+	if views, none := r.views(); none == nil {
+		_ = views.EachView(ctx, func(name, _ string, materialized bool) bool {
+			if name == u.name {
+				drop = ql.Print(&ql.DropView{View: ql.Name{Text: name}, Materialized: materialized})
+			}
+			return drop == ""
+		})
+	}
+	if drop == "" {
+		return err
+	}
+	return &lex.Error{Pos: e.Pos, Msg: fmt.Sprintf("%s is a view: select reads it, describe shows its query, and %s drops it", quoteAlways(u.name), drop), Err: e.Err}
 }
 
 // tableNames are the tables that errors may name.
@@ -233,6 +271,9 @@ func (r *Runner) confirmRows(ctx context.Context, st ql.Statement, yes bool, que
 	if yes {
 		return nil
 	}
+	if err := r.writable(); err != nil {
+		return err
+	}
 	n, err := r.Database().Table(table).Count(ctx, append(rows, read.KeysOnly(), read.Limit(mostCounted+1))...)
 	lost := humanize.Count(n.Rows, "row")
 	switch {
@@ -246,11 +287,22 @@ func (r *Runner) confirmRows(ctx context.Context, st ql.Statement, yes bool, que
 	return r.ask(st, yes, question+": "+lost+"?", fmt.Sprintf(effect, lost), "nothing was deleted")
 }
 
+// writable refuses a statement that asks first and would then be refused.
+func (r *Runner) writable() error {
+	if r.ReadOnly {
+		return &query.Error{Op: "write", Kind: query.KindFailedPrecondition, Err: query.ErrReadOnly}
+	}
+	return nil
+}
+
 // ask asks for permission, unless the statement ends in yes. effect says what the
 // statement does, and refused the meaning of a refusal.
 func (r *Runner) ask(st ql.Statement, yes bool, question, effect, refused string) error {
 	if yes {
 		return nil
+	}
+	if err := r.writable(); err != nil {
+		return err
 	}
 	if r.Confirm == nil {
 		return lex.ErrorAt(st.Position(), "%s; to confirm, end the statement with yes: %s yes", effect, ql.Print(st))

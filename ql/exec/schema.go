@@ -20,26 +20,44 @@ import (
 
 // tables lists the tables whose whole names match the pattern.
 func (r *Runner) tables(ctx context.Context, st *ql.Tables) (Result, error) {
-	all := r.Database().Schema().Tables
-	if st.Regex == nil {
-		return &TableList{all}, nil
-	}
-	re, err := bytere.Compile(st.Regex.Expr)
-	if err != nil {
-		return nil, lex.ErrorAt(st.Regex.Pos, "%s", lex.Escape(err.Error()))
-	}
-	var list []schema.Table
-	for work := bytere.WorkOf(ctx); len(all) > 0; all = all[1:] {
-		switch matches, err := re.Match(work, all[0].Name); {
-		case errors.Is(err, bytere.ErrTooMuch):
-			return nil, lex.ErrorAt(st.Regex.Pos, "the expression takes too long on the names of tables; repeat less in it")
-		case err != nil:
-			return nil, err
-		case matches:
-			list = append(list, all[0])
+	matches := func(string) (bool, error) { return true, nil }
+	if st.Regex != nil {
+		re, err := bytere.Compile(st.Regex.Expr)
+		if err != nil {
+			return nil, lex.ErrorAt(st.Regex.Pos, "%s", lex.Escape(err.Error()))
+		}
+		work := bytere.WorkOf(ctx)
+		matches = func(name string) (bool, error) {
+			ok, err := re.Match(work, name)
+			if errors.Is(err, bytere.ErrTooMuch) {
+				err = lex.ErrorAt(st.Regex.Pos, "the expression takes too long on the names of tables; repeat less in it")
+			}
+			return ok, err
 		}
 	}
-	return &TableList{list}, nil
+	list := &TableList{}
+	for _, t := range r.Database().Schema().Tables {
+		ok, err := matches(t.Name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			list.Tables = append(list.Tables, t)
+		}
+	}
+	views, err := r.views()
+	if err != nil {
+		return list, nil // a program without views
+	}
+	var failed error // views that the token may not list, or that the server does not have, are left out
+	_ = views.EachView(ctx, func(name, sql string, materialized bool) bool {
+		var ok bool
+		if ok, failed = matches(name); ok {
+			list.Views = append(list.Views, View{name, sql, materialized})
+		}
+		return failed == nil
+	})
+	return list, failed
 }
 
 func (r *Runner) describe(ctx context.Context, st *ql.Describe) (Result, error) {
@@ -69,13 +87,6 @@ func (r *Runner) viewsThat(ctx context.Context, wanted func(name string) bool) (
 	return list, err
 }
 
-func kindOfView(materialized bool) string {
-	if materialized {
-		return "materialized"
-	}
-	return "logical"
-}
-
 func (r *Runner) listViews(ctx context.Context, _ *ql.Views) (Result, error) {
 	return r.viewsThat(ctx, func(string) bool { return true })
 }
@@ -94,16 +105,20 @@ func (r *Runner) dropView(ctx context.Context, st *ql.DropView) (Result, error) 
 		err = views.DropView(ctx, st.View.Text, st.Materialized)
 	}
 	if query.KindOf(err) == query.KindNotFound {
-		err = r.otherView(ctx, st, err)
+		err = r.noView(ctx, st, err)
 	}
 	return &Done{"dropped " + kindOfView(st.Materialized) + " view " + st.View.Text}, err
 }
 
-// otherView says that a view that was not found is one of the other kind, if it is.
-func (r *Runner) otherView(ctx context.Context, st *ql.DropView, notFound error) error {
-	all, err := r.viewsThat(ctx, func(name string) bool { return name == st.View.Text })
-	if err != nil || len(all.Lines) == 0 {
+// noView says that a view that was not found is one of the other kind, if it is.
+func (r *Runner) noView(ctx context.Context, st *ql.DropView, notFound error) error {
+	var known []string
+	all, err := r.viewsThat(ctx, func(name string) bool { known = append(known, name); return name == st.View.Text })
+	switch {
+	case err != nil:
 		return notFound
+	case len(all.Lines) == 0:
+		return unknown(st.View, "view", known, "")
 	}
 	other := &ql.DropView{View: st.View, Materialized: !st.Materialized}
 	return &query.Error{Op: "drop view " + st.View.Text, Kind: query.KindNotFound, Err: fmt.Errorf("this is a %s view: write %s", kindOfView(other.Materialized), ql.Print(other))}
