@@ -48,6 +48,9 @@ func (p *changePage) run(v *visit) (done string, err error) {
 			return "", invalid("the form of a cell puts one cell of table %s", lex.QuoteName(p.Table))
 		}
 		p.Key, p.Family, p.Qualifier = st.Key, st.Cells[0].Column.Family, st.Cells[0].Column.Qualifier
+		if err := p.still(v); err != nil {
+			return "", err
+		}
 		if st.Cells[0].At == nil {
 			if err := p.undoes(v, st); err != nil {
 				return "", err
@@ -58,11 +61,11 @@ func (p *changePage) run(v *visit) (done string, err error) {
 			return "", invalid("the form of a cell deletes one column of table %s", lex.QuoteName(p.Table))
 		}
 		p.Key, p.Family, p.Qualifier = st.Key, st.Columns[0].Column.Family, st.Columns[0].Column.Qualifier
+		if err := p.still(v); err != nil {
+			return "", err
+		}
 	default:
 		return "", invalid("the form of a cell makes no statement like %s", lex.QuoteText(lex.Clip(p.Statement)))
-	}
-	if err := v.stillOf(p.Statement); err != nil {
-		return "", err
 	}
 	res, err := v.run(p.Statement)
 	switch {
@@ -82,17 +85,43 @@ func (p *changePage) undoes(v *visit, st *ql.Put) error {
 		return err
 	}
 	place := " " + lex.QuoteName(p.Table) + " " + lex.QuoteKey(p.Key) + " " + lex.QuoteColumn(p.Family, p.Qualifier)
-	if !there {
-		p.Undo = "delete" + place
-		return nil
+	if p.Undo = "delete" + place; there {
+		p.Undo = "put" + place + "=" + lex.QuoteValue(now)
 	}
-	p.Undo = "put" + place + "=" + lex.QuoteValue(now)
 	declared := cells.TypeAny
 	if f, ok := t.Family(p.Family); ok {
 		declared = f.Type
 	}
 	if value, err := st.Cells[0].Value.ValueAs(declared); err == nil {
-		p.UndoWas = value.Type().String()
+		p.UndoWas = stateOf(value, true)
+	}
+	return nil
+}
+
+// still checks a cell against what it was when the statement was made: it asks if somebody
+// else has written another value since, and refuses if the cell got another type or is gone.
+func (p *changePage) still(v *visit) error {
+	if p.Was == "" || v.Refresh(v.r.Context()) != nil {
+		return nil // as the statement will say
+	}
+	t, ok := v.LookupTable(p.Table)
+	if !ok {
+		return nil
+	}
+	now, there, err := v.newest(t, p.Key, p.Family, p.Qualifier)
+	if err != nil {
+		return err
+	}
+	was, value, _ := strings.Cut(p.Was, " ")
+	is := stateOf(now, there)
+	switch kind, nowValue, _ := strings.Cut(is, " "); {
+	case !there && was != noCell:
+		return invalid("the cell has changed meanwhile: it was %s, and is not there now. Nothing was written; fill in the form again", was)
+	case kind != was:
+		return invalid("the cell has changed meanwhile: it is %s now. Nothing was written; fill in the form again", described(now))
+	case value != "" && value != nowValue:
+		p.Was = is
+		return ask("The cell has changed meanwhile: it is " + described(now) + " now. Change it all the same?")
 	}
 	return nil
 }

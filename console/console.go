@@ -94,6 +94,7 @@ func (c *Console) routes() {
 	for pattern, page := range map[string]page{
 		"GET /{$}":                      overview,
 		"GET /health":                   health,
+		"GET /admitted":                 admitted,
 		"POST /tables/{table}/change":   runChange,
 		"GET /schema":                   showSchema,
 		"POST /schema":                  changeSchema,

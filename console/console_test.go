@@ -187,7 +187,7 @@ func TestStatementsInAPage(t *testing.T) {
 		"begin":                                "needs the shell",
 		"quit":                                 "no session",
 		"scan fleet into '/tmp/smolwc-never.csv'": "writes no files",
-		"export fleet to '/tmp/never.csv'":        "is not possible here",
+		"export fleet to '/tmp/never.csv'":        "download the rows",
 		"import fleet from '/etc/passwd'":         "import",
 		"backup to '/tmp/never'":                  "backup",
 		".output /tmp/never":                      "there is no statement",
@@ -369,7 +369,7 @@ func TestAnEditKeepsTheTypeAndTheBytesOfACell(t *testing.T) {
 		if statement == "" || strings.Contains(text, "question") {
 			t.Fatalf("%v: there is no statement in\n%s", v, text)
 		}
-		at.run(statement, "was", fieldOf(t, text, "was"))
+		at.post("/tables/fleet/change", "q", statement, "was", fieldOf(t, text, "was"))
 		row, err := at.db.Table("fleet").ReadRow(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
@@ -410,7 +410,7 @@ func TestAChangeOfATypeIsAskedFor(t *testing.T) {
 		t.Errorf("agreed: %q", statement)
 	}
 	at.set("fleet", "k", "meta", "seats", 20, cells.F64(1)) // meanwhile
-	if said := at.run(statement, "was", fieldOf(t, text, "was")); !strings.Contains(said, "it is f64 1 now. Nothing was written") {
+	if said, _ := at.post("/tables/fleet/change", "q", statement, "was", fieldOf(t, text, "was")); !strings.Contains(said, "it is f64 1 now. Nothing was written") {
 		t.Errorf("a cell that has changed is written over:\n%s", said)
 	}
 	if statement, change, _ := preview("seats", "201", "type", "string", "agreed", "i32 string"); statement != "" || change != "f64 string" {
@@ -484,6 +484,57 @@ func TestTokensLetIn(t *testing.T) {
 	}
 	for strings.Contains(at.must("/tables/fleet"), "Boeing") {
 		time.Sleep(10 * time.Millisecond) // tokens are read again within a second
+	}
+}
+
+// A part of a page that has no token any more is a short answer, which the page's script takes for a question:
+// the page of the form of a token stood in the cell, and in the frame. A page goes back to where the form was.
+func TestAPartOfAPageWithoutAToken(t *testing.T) {
+	tokens := server.OpenTokens(t.TempDir())
+	secret, err := tokens.Create("reader", []server.Grant{{Right: server.Read, Tables: "fleet"}}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := newSite(t, tokens)
+	at.login(secret)
+	at.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	ask := func(method, path, part string) *http.Response {
+		req, err := http.NewRequestWithContext(t.Context(), method, at.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("HX-Request", part)
+		resp, err := at.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	resp := ask("GET", "/admitted", "true")
+	form := formToken.FindStringSubmatch(at.must("/query"))[1]
+	if at.read(resp); resp.StatusCode != http.StatusNoContent || resp.Header.Get("Form-Token") != form {
+		t.Errorf("with a token: %d, and the token of forms is %q, want %q", resp.StatusCode, resp.Header.Get("Form-Token"), form)
+	}
+	if err := tokens.Revoke("reader"); err != nil {
+		t.Fatal(err)
+	}
+	for resp.StatusCode != http.StatusUnauthorized { // tokens are read again within a second
+		time.Sleep(10 * time.Millisecond)
+		resp = ask("GET", "/admitted", "true")
+		at.read(resp)
+	}
+	for _, path := range []string{"/health", "/admitted", "/tables/fleet/cell?key=k&family=meta&qualifier=q"} {
+		resp := ask("GET", path, "true")
+		if text := at.read(resp); resp.StatusCode != http.StatusUnauthorized || strings.Contains(text, "<form") || !strings.Contains(text, "<span>the token is not known here, or was revoked</span>") {
+			t.Errorf("%s: %d\n%s", path, resp.StatusCode, text)
+		}
+	}
+	for path, to := range map[string]string{"/tables/fleet/change": "/tables/fleet", "/tables/fleet/preview": "/tables/fleet", "/calls/cancel": "/calls", "/schema": "/schema"} {
+		resp := ask("POST", path, "")
+		want := "/login?" + url.Values{"to": {to}}.Encode()
+		if at.read(resp); resp.Header.Get("Location") != want {
+			t.Errorf("POST %s leads to %s", path, resp.Header.Get("Location"))
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package console
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
@@ -158,7 +160,7 @@ func (v *visit) preview(t schema.Table, f *editForm, now cells.Value, there bool
 			return nil
 		}
 	}
-	f.Was = typeOf(now, there)
+	f.Was = stateOf(now, there)
 	f.Statement, err = f.statement(value)
 	return err
 }
@@ -175,14 +177,17 @@ func changeOf(old, value cells.Value) (change, question string) {
 	return "", ""
 }
 
-// noCell is the type of a cell that is not there.
+// noCell is the state of a cell that is not there.
 const noCell = "none"
 
-func typeOf(v cells.Value, there bool) string {
+// stateOf is the type of a cell and a hash of its value, by which a form knows whether somebody else
+// has changed the cell since.
+func stateOf(v cells.Value, there bool) string {
 	if !there {
 		return noCell
 	}
-	return v.Type().String()
+	sum := sha256.Sum256(bytesOf(v))
+	return v.Type().String() + " " + hex.EncodeToString(sum[:8])
 }
 
 // value is the value of the form. Without a type it takes the type of the present cell,
@@ -231,40 +236,4 @@ func (f *editForm) statement(value cells.Value) (string, error) {
 	}
 	_, err := ql.Parse(text)
 	return text, err
-}
-
-// stillOf refuses a statement of the form of a cell if the cell's type changed since the
-// statement was made. Other statements pass.
-func (v *visit) stillOf(text string) error {
-	was := v.r.FormValue("was")
-	if was == "" {
-		return nil
-	}
-	st, err := ql.Parse(text)
-	if err != nil {
-		return err
-	}
-	put, ok := st.(*ql.Put)
-	if !ok || len(put.Cells) != 1 {
-		return nil
-	}
-	if err := v.Refresh(v.r.Context()); err != nil {
-		return err
-	}
-	t, ok := v.LookupTable(put.Table.Text)
-	if !ok {
-		return nil // as the statement will say
-	}
-	column := put.Cells[0].Column
-	now, there, err := v.newest(t, put.Key, column.Family, column.Qualifier)
-	if err != nil {
-		return err
-	}
-	switch is := typeOf(now, there); {
-	case is == was:
-		return nil
-	case there:
-		return invalid("the cell has changed meanwhile: it is %s now. Nothing was written; fill in the form again", described(now))
-	}
-	return invalid("the cell has changed meanwhile: it was %s, and is not there now. Nothing was written; fill in the form again", was)
 }

@@ -167,7 +167,24 @@ func TestAChangeCanBeUndone(t *testing.T) {
 			t.Errorf("%s (%s): the cell is %s, want %s\n%s", undo, was, now(change.qualifier), change.undone, text)
 		}
 	}
-	text, _ := at.post("/tables/fleet/change", "q", "delete fleet k meta:seats")
+	// Somebody else writes meanwhile, in another tab.
+	text, _ := at.post("/tables/fleet/preview", "key", "k", "family", "meta", "qualifier", "seats", "value", "201")
+	statement, was := fieldOf(t, text, "q"), fieldOf(t, text, "was")
+	at.set("fleet", "k", "meta", "seats", at.db.Now(), cells.I32(190))
+	text, _ = at.post("/tables/fleet/change", "q", statement, "was", was)
+	if !strings.Contains(text, "it is i32 190 now. Change it all the same?") || now("seats") != "i32 190" {
+		t.Errorf("what another tab has written is lost: %s\n%s", now("seats"), text)
+	}
+	was = fieldOf(t, text, "was")
+	if text, _ = at.post("/tables/fleet/change", "q", statement, "was", was, "sure", "1"); now("seats") != "i32 201" {
+		t.Errorf("agreed: %s\n%s", now("seats"), text)
+	}
+	undo, undoes := fieldOf(t, text, "q"), fieldOf(t, text, "was")
+	at.set("fleet", "k", "meta", "seats", at.db.Now(), cells.I32(192))
+	if text, _ = at.post("/tables/fleet/change", "q", undo, "was", undoes, "sure", "1"); !strings.Contains(text, "it is i32 192 now") || now("seats") != "i32 192" {
+		t.Errorf("an undo takes what another tab has written: %s\n%s", now("seats"), text)
+	}
+	text, _ = at.post("/tables/fleet/change", "q", "delete fleet k meta:seats")
 	if !strings.Contains(text, "delete them?") || now("seats") == "none" {
 		t.Errorf("a deletion does not ask:\n%s", text)
 	}
@@ -214,6 +231,27 @@ func TestTheSchemaIsChangedByForms(t *testing.T) {
 		text, code := at.post("/schema", fields...)
 		if code != http.StatusOK || !strings.Contains(text, `role="alert"`) || strings.Contains(text, "<script>alert") {
 			t.Errorf("%v: %d\n%s", fields, code, text)
+		}
+	}
+}
+
+// A form that was refused is still filled in, also that of a table that another tab has made meanwhile.
+func TestARefusedSchemaKeepsItsForm(t *testing.T) {
+	at := newSite(t, nil)
+	for _, form := range [][]string{
+		{"act", "create", "table", "crew", "family", "days", "type", "i32", "max_versions", "3", "max_age", "30 days", "tuples", "1"},
+		{"act", "create", "table", "fleet", "family", "days", "type", "i32", "max_versions", "3", "max_age", "30d"},
+		{"act", "add", "table", "fleet", "family", "days", "type", "i32", "max_versions", "3", "max_age", "30 days"},
+	} {
+		text, _ := at.post("/schema", form...)
+		for i := 2; i < len(form); i += 2 {
+			want := `name="` + form[i] + `" value="` + form[i+1] + `"`
+			if form[i] == "type" {
+				want = "<option selected>i32</option>"
+			}
+			if !strings.Contains(text, `role="alert"`) || !strings.Contains(text, want) {
+				t.Errorf("%v: there is no %s in\n%s", form, want, text)
+			}
 		}
 	}
 }
@@ -331,7 +369,7 @@ func TestTheRowsOfAChoiceAreDeleted(t *testing.T) {
 // without the form.
 func TestABadChoiceOfRowsKeepsItsForm(t *testing.T) {
 	at := newSite(t, nil)
-	for form, want := range map[string]string{`prefix="`: "begins with a quote", "limit=x": "want a number from 1 to 1000", "limit=0&from=plane": `value="plane"`, "prefix=a&from=b": "leave one of them empty", "versions=-1&prefix=plane": `value="plane"`} {
+	for form, want := range map[string]string{`prefix="`: "begins with a quote", "limit=x": "want a number from 1 to 1000", "limit=0&from=plane": `value="plane"`, "from=b&to=a": `start "b" is after its end "a"`, "show=zz": `unknown family "zz"`, "prefix=a&from=b": "leave one of them empty", "versions=-1&prefix=plane": `value="plane"`} {
 		q, _ := url.ParseQuery(form)
 		text, code := at.get("/tables/fleet?" + q.Encode())
 		if text = html.UnescapeString(text); code != http.StatusBadRequest || !strings.Contains(text, want) || !strings.Contains(text, `name="prefix"`) {

@@ -68,11 +68,7 @@ func runQuery(v *visit) error {
 		return invalid("there is no form %s; want csv, jsonl, parquet, explain or analyze", lex.QuoteText(format))
 	}
 	begun := time.Now()
-	err := v.stillOf(text)
-	var res *result
-	if err == nil {
-		res, err = v.run(statement)
-	}
+	res, err := v.run(statement)
 	if err != nil {
 		res = &result{Failure: err.Error()}
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -54,20 +55,22 @@ func rows(v *visit) error {
 	if err == nil {
 		st, err = b.scan(v.env())
 	}
-	if err != nil {
+	if err == nil {
+		read := *st
+		// Two versions of a column are enough to show that there are several.
+		read.Limit, read.After, read.Versions, read.CellsPerRow = 0, b.After, max(2, b.Versions), rowCells+1
+		if err = p.read(v, &read); err == nil {
+			err = p.choose(v, &read)
+		}
+	}
+	switch {
+	case err == nil:
+		p.Copies, p.Delete = v.copies(st), deletionOf(st)
+	case statusOf(err) != http.StatusBadRequest:
+		return err
+	default: // the form has to be put right
 		p.Problem, p.Grid = err.Error(), arrange(t, nil, nil)
-		v.w.WriteHeader(statusOf(err))
-		return v.show("rows", t.Name, p)
-	}
-	p.Copies, p.Delete = v.copies(st), deletionOf(st)
-	read := *st
-	// Two versions of a column are enough to show that there are several.
-	read.Limit, read.After, read.Versions, read.CellsPerRow = 0, b.After, max(2, b.Versions), rowCells+1
-	if err := p.read(v, &read); err != nil {
-		return err
-	}
-	if err := p.choose(v, &read); err != nil {
-		return err
+		v.w.WriteHeader(http.StatusBadRequest)
 	}
 	return v.show("rows", t.Name, p)
 }

@@ -13,10 +13,32 @@ import (
 type schemaPage struct {
 	schema.Table                      // without a name for a new table
 	Dropped      []query.DeletedTable // that can come back, of all tables
-	Statement    string               // of a change; "" for none
-	Question     string               // that the person must answer first
+	Typed        []familyFields       // of a form that failed, or empty ones
+	Tuples       bool
+	Wanted       string // the name typed for a new table
+	Statement    string // of a change; "" for none
+	Question     string // that the person must answer first
 	Failure      string
 	Done         string
+}
+
+// familyFields are the fields of a family in a form.
+type familyFields struct{ Name, Type, MaxVersions, MaxAge string }
+
+// newFamilies is how many families the form of a new table has.
+const newFamilies = 3
+
+// typed returns n families of the form as they were typed, empty ones for a page that answers none.
+func (v *visit) typed(n int) []familyFields {
+	all := make([]familyFields, n)
+	for i := range all {
+		for name, to := range map[string]*string{"family": &all[i].Name, "type": &all[i].Type, "max_versions": &all[i].MaxVersions, "max_age": &all[i].MaxAge} {
+			if fields := v.r.PostForm[name]; i < len(fields) {
+				*to = fields[i]
+			}
+		}
+	}
+	return all
 }
 
 // describe is the page of a table's schema.
@@ -25,7 +47,7 @@ func describe(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show("schema", "Schema of "+t.Name, schemaPage{Table: t})
+	return v.show("schema", "Schema of "+t.Name, schemaPage{Table: t, Typed: v.typed(1)})
 }
 
 // showSchema is the page that makes tables and brings them back.
@@ -33,7 +55,7 @@ func showSchema(v *visit) error {
 	if err := v.Refresh(v.r.Context()); err != nil {
 		return err
 	}
-	p := schemaPage{}
+	p := schemaPage{Typed: v.typed(newFamilies)}
 	p.Dropped, _ = v.DeletedTables(v.r.Context()) // those that the token may see
 	return v.show("schema", "Create a table", p)
 }
@@ -62,7 +84,16 @@ func changeSchema(v *visit) error {
 	if err := v.Refresh(v.r.Context()); err != nil {
 		return err
 	}
-	p.Table, _ = v.LookupTable(name)
+	switch act := v.r.FormValue("act"); {
+	case act == "create" && p.Failure != "": // also that there is such a table
+		p.Wanted, p.Tuples, p.Typed = name, v.r.FormValue("tuples") != "", v.typed(newFamilies)
+	case p.Failure != "" && (act == "add" || act == "set"):
+		p.Table, _ = v.LookupTable(name)
+		p.Typed = v.typed(1)
+	default:
+		p.Table, _ = v.LookupTable(name)
+		p.Typed = make([]familyFields, newFamilies)
+	}
 	p.Dropped, _ = v.DeletedTables(v.r.Context()) // those that the token may see
 	return v.show("schema", cmp.Or(p.Name, "Create a table"), p)
 }
@@ -120,14 +151,14 @@ func (v *visit) schemaStatement(name string) (string, error) {
 
 // familyOptions are the options of a family in a form.
 func (v *visit) familyOptions(i int) (text string, err error) {
-	for _, o := range []string{"type", "max_versions", "max_age"} {
-		all := v.r.Form[o]
+	for _, field := range []struct{ option, label string }{{"type", "type"}, {"max_versions", "number of versions"}, {"max_age", "age"}} {
+		o, all := field.option, v.r.Form[field.option]
 		if i >= len(all) || strings.TrimSpace(all[i]) == "" {
 			continue
 		}
 		value := strings.TrimSpace(all[i])
 		if !isWord(value) {
-			return "", invalid("%s is %s; want one word", o, lex.QuoteText(value))
+			return "", invalid("the %s is %s; want one word, as in 3 or 30d", field.label, lex.QuoteText(value))
 		}
 		text += " " + o + "=" + value
 	}

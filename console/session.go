@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,8 +14,6 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/client"
-	"github.com/smolwc/smolwc/ql/lex"
-	"github.com/smolwc/smolwc/query"
 )
 
 // cookie is the name of the cookie with a person's token.
@@ -53,7 +50,7 @@ func (c *Console) handleForm(p page, receive func(*visit) error) http.Handler {
 			v.token = ""
 		}
 		if err := c.options.Tokens.Admit(v.token); err != nil {
-			http.Redirect(w, r, "/login?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+			v.signIn(err)
 			return
 		}
 		if v.token == "" && !ownHost(r.Host) {
@@ -72,14 +69,44 @@ func (c *Console) handleForm(p page, receive func(*visit) error) http.Handler {
 		if v.Client, err = c.clients.of(c, v.token); err == nil {
 			err = p(v)
 		}
-		if err != nil && c.options.Tokens.Admit(v.token) != nil { // it was revoked meanwhile
-			http.Redirect(w, r, "/login?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+		if refused := c.options.Tokens.Admit(v.token); err != nil && refused != nil { // it was revoked meanwhile
+			v.signIn(refused)
 			return
 		}
 		if err != nil && r.Context().Err() == nil {
 			v.fail(statusOf(err), err.Error())
 		}
 	}))
+}
+
+// signIn asks for a token: a page shows the form of one, and a part of a page is left to its script, which
+// asks in a dialog, so that the page keeps what was typed.
+func (v *visit) signIn(why error) {
+	to := v.r.URL.RequestURI()
+	if v.r.Method != http.MethodGet { // the page with the form
+		for _, act := range []string{"/change", "/preview", "/cancel"} {
+			to = strings.TrimSuffix(to, act)
+		}
+	}
+	to = "/login?" + url.Values{"to": {to}}.Encode()
+	if v.r.Header.Get("HX-Request") == "" {
+		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+		return
+	}
+	p := struct{ To, Why string }{to, "this server wants a token"}
+	if v.token != "" {
+		p.Why = why.Error()
+	}
+	v.header().WriteHeader(http.StatusUnauthorized)
+	_ = v.show("signin", "Token", p)
+}
+
+// admitted tells the script of a page, before it sends a form, that the server runs and takes the person's
+// token, and gives the token of forms of now: forms of before a restart or another token have an old one.
+func admitted(v *visit) error {
+	v.w.Header().Set("Form-Token", v.formToken())
+	v.w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 func tokenOf(r *http.Request) string {
@@ -104,22 +131,6 @@ func (v *visit) formToken() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-var statuses = map[query.Kind]int{
-	query.KindNotFound: http.StatusNotFound, query.KindAlreadyExists: http.StatusConflict, query.KindInvalidArgument: http.StatusBadRequest,
-	query.KindFailedPrecondition: http.StatusBadRequest, query.KindUnavailable: http.StatusServiceUnavailable, query.KindBusy: http.StatusServiceUnavailable,
-	query.KindResourceExhausted: http.StatusTooManyRequests,
-}
-
-func statusOf(err error) int {
-	if _, ok := errors.AsType[*lex.Error](err); ok {
-		return http.StatusBadRequest
-	}
-	if code, ok := statuses[query.KindOf(err)]; ok {
-		return code
-	}
-	return http.StatusInternalServerError
-}
-
 func (v *visit) fail(code int, message string) {
 	v.header().WriteHeader(code)
 	_ = v.show("error", "Error", struct {
@@ -137,12 +148,13 @@ type layout struct {
 	HasToken  bool   // the person has shown a token
 	FormToken string
 	Table     string // that the page is about, "" for other pages
+	Sent      bool   // the page answers a form
 	Frame     *frame // nil for a part, and for people who have shown no token
 }
 
 // show writes a page.
 func (v *visit) show(name, title string, page any) error {
-	l := layout{Title: title, Page: page, Part: v.r.Header.Get("HX-Request") != "", At: v.r.URL.Path, HasToken: v.token != "", FormToken: v.formToken(), Table: v.r.PathValue("table")}
+	l := layout{Title: title, Page: page, Part: v.r.Header.Get("HX-Request") != "", At: v.r.URL.Path, HasToken: v.token != "", FormToken: v.formToken(), Table: v.r.PathValue("table"), Sent: v.r.Method == http.MethodPost}
 	if !l.Part {
 		l.Frame = v.frame()
 	}

@@ -95,6 +95,14 @@ func bounded(st ql.Statement) error {
 		if st.Limit < 0 || st.Limit > resultRows {
 			return invalid("a page has up to %d differences; give a smaller limit=, or run the diff in the shell: smolwc --addr", resultRows)
 		}
+	case *ql.Import:
+		return invalid("the page Import a file imports one")
+	case *ql.Export:
+		return invalid("the buttons CSV, JSON lines and Parquet download the rows of a scan or of a query")
+	case *ql.Backup, *ql.Backups, *ql.Verify:
+		return invalid("the page Backups makes backups, lists and verifies them")
+	case *ql.Restore, *ql.Checkpoint:
+		return invalid("a page makes no database; smolwc restore and smolwc checkpoint do, at a terminal")
 	case *ql.Watch:
 		if st.Limit <= 0 && st.Until == nil {
 			return invalid("give the watch limit= or until=; a page shows changes when they have all come")

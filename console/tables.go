@@ -6,7 +6,6 @@ import (
 	"net/url"
 
 	"github.com/smolwc/smolwc/ql/lex"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -18,9 +17,16 @@ func (v *visit) table() (schema.Table, error) {
 	name := v.r.PathValue("table")
 	t, ok := v.LookupTable(name)
 	if !ok {
-		return t, &query.Error{Op: "open", Kind: query.KindNotFound, Err: errorf("there is no table %s", lex.QuoteName(name))}
+		return t, notFound("there is no table %s%s; it may have been dropped, and the page Create a table brings such tables back", lex.QuoteName(name), schema.DidYouMean(name, v.tableNames()))
 	}
 	return t, nil
+}
+
+func (v *visit) tableNames() (names []string) {
+	for _, t := range v.Schema().Tables {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // address is the address of a page of a table. Names and values alternate; those without

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,12 +23,34 @@ import (
 
 func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
+// A mistake is the error of a page itself, which is not of an operation.
+type mistake struct{ err *query.Error }
+
+func (m mistake) Error() string { return m.err.Err.Error() }
+func (m mistake) Unwrap() error { return m.err }
+
 func invalid(format string, args ...any) error {
-	return &query.Error{Op: "page", Kind: query.KindInvalidArgument, Err: errorf(format, args...)}
+	return mistake{&query.Error{Op: "page", Kind: query.KindInvalidArgument, Err: errorf(format, args...)}}
 }
 
 func notFound(format string, args ...any) error {
-	return &query.Error{Op: "page", Kind: query.KindNotFound, Err: errorf(format, args...)}
+	return mistake{&query.Error{Op: "page", Kind: query.KindNotFound, Err: errorf(format, args...)}}
+}
+
+var statuses = map[query.Kind]int{
+	query.KindNotFound: http.StatusNotFound, query.KindAlreadyExists: http.StatusConflict, query.KindInvalidArgument: http.StatusBadRequest,
+	query.KindFailedPrecondition: http.StatusBadRequest, query.KindUnavailable: http.StatusServiceUnavailable, query.KindBusy: http.StatusServiceUnavailable,
+	query.KindResourceExhausted: http.StatusTooManyRequests,
+}
+
+func statusOf(err error) int {
+	if _, ok := errors.AsType[*lex.Error](err); ok {
+		return http.StatusBadRequest
+	}
+	if code, ok := statuses[query.KindOf(err)]; ok {
+		return code
+	}
+	return http.StatusInternalServerError
 }
 
 func parseCount(text string) (int, error) { return strconv.Atoi(text) }

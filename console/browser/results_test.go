@@ -147,24 +147,3 @@ func backButton(t *testing.T, at *site) {
 	eval[any](b, `history.back(); 0`)
 	until(t, "Back goes to the page before", func() bool { return glance[bool](b, `location.pathname === "/"`) })
 }
-
-// aServerThatStops is said to a page that waits for it. It ends the server of the test.
-func aServerThatStops(t *testing.T, at *site) {
-	rows, query := at.tab(t), at.tab(t)
-	defer rows.close()
-	defer query.close()
-	rows.open("/tables/fleet?prefix=plane%23")
-	query.open("/query")
-	for _, b := range []*tab{rows, query} {
-		b.mu.Lock()
-		b.deaf = true
-		b.mu.Unlock()
-	}
-	at.stop()
-	rows.run(chromedp.Click(seats), chromedp.WaitVisible("#side .failure"))
-	if text := eval[string](rows, `document.querySelector("#side").innerText + document.querySelector("#frame .ill").innerText`); !strings.Contains(text, "does not answer") || !strings.Contains(text, "no answer") {
-		t.Errorf("a cell is %q", text)
-	}
-	(&worker{tab: query}).fill("#q", "count fleet")
-	query.run(chromedp.Click(`//button[text()="Run"]`), chromedp.WaitVisible("#result .failure"))
-}

@@ -24,7 +24,9 @@ type site struct {
 	url  string
 	bin  string
 	addr string
+	db   string
 	stop func() // the server, and waits for its end
+	kill func() // as a fault of the machine does
 }
 
 // newSite builds smolwc, loads the flights and serves them until the test ends.
@@ -33,10 +35,19 @@ func newSite(t testing.TB) *site {
 	dir := t.TempDir()
 	at := &site{t: t, bin: filepath.Join(dir, "smolwc")}
 	at.command("sh", "-c", `cd ../.. && scripts/go build -o "$0" ./cmd/smolwc`, at.bin)
-	db := filepath.Join(dir, "db")
-	at.command(at.bin, "--db", db, "-c", "create table fleet family meta versions=3, family loc type=string, family time type=i32, family delay type=i32")
-	at.load(db, dir)
-	cmd := exec.Command(at.bin, "serve", "--db", db, "--addr", "127.0.0.1:0", "--http", "127.0.0.1:0", "--backup", filepath.Join(dir, "backups"), "--continuous")
+	at.db = filepath.Join(dir, "db")
+	at.command(at.bin, "--db", at.db, "-c", "create table fleet family meta versions=3, family loc type=string, family time type=i32, family delay type=i32")
+	at.load(at.db, dir)
+	at.serve("127.0.0.1:0", "127.0.0.1:0")
+	t.Cleanup(func() { at.stop() })
+	return at
+}
+
+// serve starts the server, which stop ends.
+func (at *site) serve(addr, http string) {
+	t := at.t
+	t.Helper()
+	cmd := exec.Command(at.bin, "serve", "--db", at.db, "--addr", addr, "--http", http, "--backup", filepath.Join(filepath.Dir(at.db), "backups"), "--continuous")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -45,13 +56,21 @@ func newSite(t testing.TB) *site {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	at.stop = sync.OnceFunc(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself, which Wait tells
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(at.stop)
+	var once sync.Once
+	at.stop = func() {
+		once.Do(func() {
+			_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself, which Wait tells
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	at.kill = func() {
+		once.Do(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // it was killed
+		})
+	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if addr, ok := strings.CutPrefix(lines.Text(), "serving "); ok {
 			at.addr = addr[strings.LastIndex(addr, " ")+1:]
@@ -60,11 +79,10 @@ func newSite(t testing.TB) *site {
 			at.url = strings.TrimSuffix(url, "/")
 		}
 		if strings.HasPrefix(lines.Text(), "export ") && at.url != "" {
-			return at
+			return
 		}
 	}
 	t.Fatal("the server does not say where it is")
-	return nil
 }
 
 func (at *site) command(name string, args ...string) {

@@ -40,7 +40,7 @@ func newTab() (context.Context, func()) {
 	return ctx, func() { cancel(); end() }
 }
 
-// A tab is the one of a browser. It fails the test for whatever the browser complains about:
+// A tab is one of a browser. It fails the test for whatever the browser complains about:
 // errors in its console, violations of the policy, dialogs.
 type tab struct {
 	t     testing.TB
@@ -57,6 +57,18 @@ type tab struct {
 func (at *site) tab(t testing.TB) *tab {
 	t.Helper()
 	ctx, cancel := newTab()
+	return at.listen(t, ctx, cancel)
+}
+
+// another is a further tab of the browser.
+func (b *tab) another() *tab {
+	b.t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	return b.at.listen(b.t, ctx, cancel)
+}
+
+func (at *site) listen(t testing.TB, ctx context.Context, cancel func()) *tab {
+	t.Helper()
 	b := &tab{t: t, at: at, ctx: ctx, close: cancel}
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {

@@ -130,7 +130,8 @@
   const refresh = async () => {
     const after = at.length > 2 ? "&after=" + (at[at.length - 2] - 1) : "";
     try {
-      const answer = await fetch("/charts/data?span=" + page.dataset.span + after, { credentials: "same-origin", redirect: "error" });
+      const answer = await fetch("/charts/data?span=" + page.dataset.span + after, { credentials: "same-origin", redirect: "manual" });
+      if (answer.type === "opaqueredirect") { state.textContent = "The server wants a token: load the page again."; return; }
       if (!answer.ok) throw new Error(answer.status);
       take(await answer.json());
       state.textContent = "";

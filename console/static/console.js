@@ -28,22 +28,95 @@ document.addEventListener("htmx:configRequest", (e) => {
   const text = statementAt(q.value, q.selectionEnd).trim().replace(/;$/, "");
   if (text) e.detail.parameters.set("q", text);
 });
-// An answer with an error is shown as any other.
-document.addEventListener("htmx:beforeSwap", (e) => {
-  e.detail.shouldSwap = true;
-  e.detail.isError = false;
-});
-// A server that does not answer is said where its answer would stand.
+const failure = (text) => { const said = make("p", { className: "failure unsent", textContent: text }); said.setAttribute("role", "alert"); return said; };
+const healthIs = (text) => { const health = document.querySelector("#frame [hx-get='/health']"); if (health) health.replaceChildren(make("span", { className: "ill", textContent: text })); };
+
+// A form is sent when the server answers and takes the person's token. Until then it stays as
+// it was filled in; a page that was left for an error or for the form of a token would lose it.
+(() => {
+  const dialog = get("sign-in"), ready = new WeakSet(), asking = new WeakSet();
+  const ask = (path, init) => fetch(path, { headers: { "HX-Request": "true" }, redirect: "manual", cache: "no-store", ...init }).catch(() => null);
+  const saidIn = async (answer) => new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".failure span, .failure")?.textContent || "The server answers " + answer.status;
+  // signIn asks for a token; it gives false if somebody has none now.
+  let open = null;
+  const signIn = (why) => open ||= new Promise((done) => {
+    const form = dialog.querySelector("form"), said = get("sign-in-why"), before = document.activeElement;
+    const end = (signed) => { open = null; form.onsubmit = dialog.onclose = null; form.reset(); dialog.close(); if (before && before.isConnected) before.focus(); done(signed); };
+    said.textContent = why;
+    said.className = "failure";
+    said.setAttribute("role", "alert");
+    form.onsubmit = async (e) => {
+      e.preventDefault();
+      const answer = await ask("/login", { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      if (answer && answer.type === "opaqueredirect") return end(true);
+      said.textContent = answer ? await saidIn(answer) : "The server does not answer. Try again when it runs.";
+    };
+    form.querySelector(".close").onclick = () => end(false);
+    dialog.onclose = () => end(false); // by Escape
+    dialog.showModal();
+  });
+  const admitted = async () => {
+    for (;;) {
+      const answer = await ask("/admitted");
+      if (!answer) return "The server does not answer, and nothing was sent. Try again when it runs; the page keeps what you typed.";
+      const token = answer.headers.get("Form-Token");
+      if (token) document.querySelectorAll("input[name=form]").forEach((i) => { i.value = token; });
+      if (answer.status !== 401) return ""; // the server says itself what else is wrong
+      if (!await signIn(await saidIn(answer))) return "Nothing was sent: the server wants a token.";
+    }
+  };
+  document.addEventListener("submit", async (e) => {
+    const form = e.target, by = e.submitter;
+    if (form.method !== "post" || form.closest("#sign-in") || form.matches("[action='/login'], [action='/logout']") || ready.delete(form)) return;
+    e.preventDefault();
+    e.stopImmediatePropagation();
+    if (asking.has(form)) return;
+    asking.add(form);
+    document.querySelectorAll(".unsent").forEach((p) => p.remove());
+    const why = await admitted();
+    asking.delete(form);
+    if (!form.isConnected) return;
+    if (why) { const said = failure(why); form.after(said); said.scrollIntoView({ block: "nearest" }); return; }
+    ready.add(form);
+    if (by && by.isConnected) by.click(); else form.requestSubmit();
+    ready.delete(form); // a field that is wrong kept it from being sent
+  }, true);
+  // An answer with an error is shown as any other; that a token is wanted is asked first, but for what runs by itself.
+  document.addEventListener("htmx:beforeSwap", (e) => {
+    const d = e.detail, { elt, verb } = d.requestConfig;
+    d.shouldSwap = true;
+    d.isError = false;
+    if (d.xhr.status !== 401) return;
+    if (elt.matches("[hx-get='/health']")) { d.shouldSwap = false; healthIs("no token"); }
+    if (elt.hasAttribute("hx-get") || verb !== "get") return;
+    d.shouldSwap = false;
+    signIn(new DOMParser().parseFromString(d.xhr.responseText, "text/html").querySelector(".failure span").textContent).then((signed) => {
+      if (signed && d.target.id === "side") htmx.ajax("GET", d.pathInfo.requestPath, { target: d.target, swap: "innerHTML" }).catch(() => {});
+    });
+  });
+})();
+// A server that does not answer is said where its answer would stand; a form there stays.
 document.addEventListener("htmx:sendError", (e) => {
-  const health = document.querySelector("#frame [hx-get='/health']"), at = e.detail.target;
-  if (health) health.replaceChildren(make("span", { className: "ill", textContent: "no answer" }));
+  const at = e.detail.target;
+  healthIs("no answer");
   if (!at || !["result", "side", "outcome"].includes(at.id)) return;
-  const said = make("p", { className: "failure", textContent: "The server does not answer. Try again when it runs." });
-  said.setAttribute("role", "alert");
-  if (at.id === "outcome") at.prepend(said); else at.replaceChildren(said);
-  if (at.id === "side") at.prepend(make("button", { type: "button", className: "plain close", textContent: "Close" }));
+  const said = failure(e.detail.requestConfig.verb === "get" ? "The server does not answer. Try again when it runs."
+    : "The connection ended before the answer came, so whether all of it was done is unknown. Look before you send it again.");
+  if (at.querySelector("form, [name=q]")) at.prepend(said); else at.replaceChildren(said);
+  if (at.id === "side" && !at.querySelector(".close")) at.prepend(make("button", { type: "button", className: "plain close", textContent: "Close" }));
   at.hidden = false;
 });
+// The focus goes to what an answer says, where it would be lost with the button, and on pages that answer a form.
+const seek = (place) => {
+  const at = [".question", "form[action$='/change'] pre", "textarea:not(#import-q)", ".failure, .done", "h2, pre, .wide, .note"].map((s) => place.querySelector(s)).find((e) => e);
+  if (!at) return;
+  if (at.tabIndex < 0) at.tabIndex = -1;
+  at.focus();
+};
+if (document.querySelector("main[data-sent] :is(.failure, .question, .done)")) seek(document.querySelector("main"));
+document.addEventListener("htmx:afterSwap", (e) => { if (["result", "outcome"].includes(e.detail.target.id) && document.activeElement === document.body) seek(e.detail.target); });
+// Escape closes the menu of a narrow window.
+document.addEventListener("keydown", (e) => { if (e.key === "Escape" && location.hash === "#frame" && !document.querySelector("dialog[open]")) location.hash = "content"; });
 // How much of a file was sent.
 document.addEventListener("htmx:xhr:progress", (e) => {
   const sent = get("sent");
@@ -139,9 +212,31 @@ document.addEventListener("htmx:xhr:progress", (e) => {
     side.prepend(make("button", { type: "button", className: "plain close", textContent: "Close" }));
     side.scrollTop = 0;
     if (side.querySelector("[data-changed]")) again();
-    const first = side.querySelector("textarea, .danger");
-    if (first) first.focus();
+    seek(side);
   });
+})();
+
+// A grid is one stop of Tab; the arrow keys, Home and End go through its keys and cells.
+(() => {
+  const links = (grid) => [...grid.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.querySelector("a")));
+  const one = (grid, chosen) => { for (const a of grid.tBodies[0].querySelectorAll("a")) a.tabIndex = a === chosen ? 0 : -1; };
+  const prepare = () => document.querySelectorAll("table.grid:not(.lines)").forEach((grid) => { if (!grid.tBodies[0].querySelector("a[tabindex='0']")) one(grid, grid.tBodies[0].querySelector("a")); });
+  document.addEventListener("focusin", (e) => { const grid = e.target.matches("table.grid:not(.lines) tbody a") && e.target.closest("table"); if (grid) one(grid, e.target); });
+  document.addEventListener("keydown", (e) => {
+    const grid = e.target.matches("table.grid:not(.lines) tbody a") && e.target.closest("table");
+    if (!grid || e.ctrlKey || e.metaKey || e.altKey) return;
+    const all = links(grid), y = e.target.closest("tr").sectionRowIndex, x = e.target.closest("th, td").cellIndex;
+    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Home: [-x, 0], End: [all[y].length - 1 - x, 0] }[e.key] || [0, 0];
+    if (!dx && !dy) return;
+    e.preventDefault();
+    // Empty fields are passed over; a row of them is left at its key.
+    const row = all[y + dy], step = dy ? -1 : Math.sign(dx) * (Math.abs(dx) > 1 ? -1 : 1);
+    let to = x + dx;
+    while (row && row[to] === null) to += step;
+    if (row && row[to]) { row[to].focus(); row[to].scrollIntoView({ block: "nearest", inline: "nearest" }); }
+  });
+  prepare();
+  document.addEventListener("htmx:afterSwap", prepare);
 })();
 
 // The form of a table: further conditions, and copies of the statement.
@@ -282,6 +377,7 @@ document.addEventListener("htmx:xhr:progress", (e) => {
     store("saved", [{ name, text: q.value }, ...load("saved").filter((s) => s.name !== name)]);
     show();
   });
+  get("save-as").addEventListener("keydown", (e) => { if (e.key === "Enter") get("save").click(); });
   get("forget").addEventListener("click", () => { store("ran", []); show(); });
 })();
 
