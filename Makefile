@@ -43,7 +43,7 @@ test: deps ## run all tests
 	cd bench && ../$(GO) test -vet=off -ldflags=-w -timeout 30m ./...
 
 # The packages whose tests have databases, and those of the engine.
-ENGINES := ./cf/pebble ./query/... ./views ./sql/... ./ql/... ./branch ./queue ./directory ./server/... ./client/... ./shell/... ./archive ./standby ./rhino/... ./cli/... ./docs
+ENGINES := ./cf/pebble ./query/... ./views ./sql/... ./ql/... ./branch ./mcp ./queue ./directory ./server/... ./client/... ./shell/... ./archive ./standby ./rhino/... ./cli/... ./docs
 
 test-engines: deps ## run the tests that have databases with these on Pebble, which is not the default here
 	SMOLWC_TEST_ENGINE=pebble $(GO) test -vet=off -ldflags=-w $(SIDE_BY_SIDE) -timeout 30m $(ENGINES)
