@@ -487,8 +487,8 @@ func TestTokensLetIn(t *testing.T) {
 	}
 }
 
-// A part of a page that has no token any more is a short answer, which the page's script takes for a question:
-// the page of the form of a token stood in the cell, and in the frame. A page goes back to where the form was.
+// Without a valid token, a part of a page is a short answer, which the page's script turns into a question: it
+// once showed the whole page for signing in. A page goes back to the form.
 func TestAPartOfAPageWithoutAToken(t *testing.T) {
 	tokens := server.OpenTokens(t.TempDir())
 	secret, err := tokens.Create("reader", []server.Grant{{Right: server.Read, Tables: "fleet"}}, time.Time{})

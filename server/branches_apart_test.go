@@ -20,7 +20,7 @@ import (
 )
 
 // A branch has the tables of the other instances of its database too. The right to all tables
-// of the branch is none to these.
+// of the branch does not permit these.
 func TestTheRightToABranchIsNoneToOtherInstances(t *testing.T) {
 	tokens := server.OpenTokens(t.TempDir())
 	r := branchesServed(t, server.Options{Tokens: tokens}, server.BranchOptions{})

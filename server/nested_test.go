@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-// Rights to a part of a table, by an authorized view, are none to queries of the table, wherever
+// Rights to a part of a table, by an authorized view, do not permit queries of the table, wherever
 // they name it: not in a join, nor in a query that takes values of the one around it, nor through
 // a logical view.
 func TestRightsToRowsAreNoneToQueries(t *testing.T) {

@@ -217,7 +217,7 @@ func (d keepingDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	return d.FS.Create(name, category)
 }
 
-// The last log is on its way to the kept ones while nobody wants changes any more: neither fails,
+// The last log is on its way to the kept ones while nobody wants changes: neither fails,
 // and none is left.
 func TestLogsAreNoLongerKeptWhileOneMoves(t *testing.T) {
 	var s *pebble.Store

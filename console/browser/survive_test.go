@@ -18,7 +18,7 @@ type draft struct {
 	fill       func(*worker)
 	button     string // sends it
 	typed      string // an expression
-	want       string // that was typed
+	want       string // typed before
 	done       string // what the page says when it was sent
 }
 

@@ -101,7 +101,7 @@ func TestIdleOnesAreClosed(t *testing.T) {
 }
 
 // A use ends when its branch is dropped; the next use waits until that is done, also if the
-// one who dropped it no longer waits.
+// caller that dropped it no longer waits.
 func TestADropEndsTheUses(t *testing.T) {
 	p, open := newPool(t, 1, time.Hour)
 	_, using, done, err := p.Use(t.Context(), "a")
