@@ -42,8 +42,25 @@ func (v *Views) Bounded(ctx context.Context, q *sql.Query, b sql.Budget, params 
 
 // Estimate is about how much a query reads, rather too much than too little. It reads some hundred
 // rows of each table; if the figures of the files are over the budget, and the query reads a
-// part of a table, it reads that part as far as the budget goes.
+// part of a table, it reads that part. All that it reads is little more than the budget.
 func (v *Views) Estimate(ctx context.Context, st *Statement, plan *sql.Plan, b sql.Budget) (sql.Amount, error) {
+	return v.estimate(ctx, st, plan, &judging{budget: b})
+}
+
+// A judging counts the reads of all estimates of a query.
+type judging struct {
+	budget sql.Budget
+	read   sql.Amount
+}
+
+// spent reports whether estimates shall read no more than a row of each place.
+func (j *judging) spent() bool {
+	const samples = 16
+	most := sql.Budget{Rows: j.budget.Rows + min(samples*sampledRows, math.MaxInt64-j.budget.Rows), Bytes: j.budget.Bytes + min(samples*sampledBytes, math.MaxInt64-j.budget.Bytes)}
+	return most.Over(j.read)
+}
+
+func (v *Views) estimate(ctx context.Context, st *Statement, plan *sql.Plan, j *judging) (sql.Amount, error) {
 	stored := map[string]string{}
 	for _, r := range st.Reads {
 		stored[r.Name] = r.Table.Stored
@@ -54,7 +71,7 @@ func (v *Views) Estimate(ctx context.Context, st *Statement, plan *sql.Plan, b s
 		if err != nil {
 			return sql.Amount{}, err
 		}
-		s := sizing{t: v.db.Table(stored[table]), want: *r, budget: b}
+		s := sizing{t: v.db.Table(stored[table]), want: *r, judging: j}
 		return s.size(ctx, func() ([]query.FamilyStats, error) {
 			if stats == nil {
 				if stats, err = v.db.Stats(ctx); err != nil {
@@ -74,9 +91,9 @@ const (
 
 // A sizing estimates a read of a table.
 type sizing struct {
-	t      *query.Table
-	want   read.Request
-	budget sql.Budget
+	t    *query.Table
+	want read.Request
+	*judging
 
 	least, most string // the first and the last of the rows that first has read
 }
@@ -138,7 +155,7 @@ func (s *sizing) sample(ctx context.Context, from string) (a sql.Amount, cells i
 	if len(ranges) == 0 {
 		return a, 0, nil
 	}
-	part := sizing{t: s.t, want: s.want}
+	part := sizing{t: s.t, want: s.want, judging: s.judging}
 	part.want.Rows, part.want.Limit, part.want.Reverse = ranges, 0, false
 	if a, err = part.first(ctx, sql.Budget{Rows: sampledRows / sampledPlaces, Bytes: sampledBytes}); err != nil || a.Rows == 0 {
 		return a, 0, err
@@ -164,8 +181,10 @@ func (s *sizing) first(ctx context.Context, bound sql.Budget) (a sql.Amount, err
 			s.least = key
 		}
 		s.least = min(s.least, key)
-		a.Rows++
-		if a.Bytes += sql.RowBytes(row); bound.Over(a) {
+		bytes := sql.RowBytes(row)
+		a.Rows, s.read.Rows = a.Rows+1, s.read.Rows+1
+		a.Bytes, s.read.Bytes = a.Bytes+bytes, s.read.Bytes+bytes
+		if bound.Over(a) || s.spent() {
 			return a, nil
 		}
 	}
