@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,11 @@ With --addr the database is that of a running smolwc serve; the token's rights h
   smolwc mcp --db data --branch refit`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for flag, names := range map[string][]string{"view": r.views, "tables": r.tables} {
+				if cmd.Flags().Changed(flag) && len(names) == 0 { // no name would show everything
+					return fail(exitUsage, fmt.Errorf("--%s is empty; it must name something", flag))
+				}
+			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			return r.run(ctx)
@@ -73,7 +79,7 @@ func (r *mcpRun) run(ctx context.Context) (err error) {
 	o.Budget.Rows, o.Budget.Bytes = r.maxRows, int64(r.maxBytes)
 	if r.remote.addr != "" {
 		if r.branch != "" {
-			r.remote.instance = branchInstance(r.remote.instance, r.branch)
+			r.remote.instance = branchInstance(cmp.Or(r.remote.instance, client.DefaultInstance), r.branch)
 		}
 		if o.Client, err = r.remote.connect(ctx, r.command); err != nil {
 			return err
@@ -106,15 +112,15 @@ func (r *mcpRun) check() error {
 		if err := branch.CheckName(r.branch); err != nil {
 			return err
 		}
+		if own := cmp.Or(r.remote.instance, client.DefaultInstance); r.remote.addr != "" && branchInstance(own, r.branch) == own {
+			return fmt.Errorf("--branch %s is the database itself, the instance %s; writes go to a branch only", r.branch, own)
+		}
 	}
 	return r.remote.check(r.command)
 }
 
 // branchInstance is the instance of a branch of the database that serves an instance.
 func branchInstance(instance, name string) string {
-	if instance == "" {
-		instance = client.DefaultInstance
-	}
 	return instance[:strings.LastIndexByte(instance, '/')+1] + name
 }
 
