@@ -51,8 +51,9 @@ func sizeOf(v any) (int, error) {
 	return len(b), err
 }
 
-// wholeNumbers are the integers that every reader of JSON has exactly.
-const wholeNumbers = 1 << 53
+// wholeNumbers is the largest of the integers that every reader of JSON has exactly, and takes for
+// no other one.
+const wholeNumbers = 1<<53 - 1
 
 func wholeOf(n int64) any {
 	if n < -wholeNumbers || n > wholeNumbers {
@@ -203,11 +204,10 @@ func valueOf(v any, named string, f *schema.Family) (cells.Value, error) {
 		case t == cells.TypeBytes || t == cells.TypeAny:
 			return cells.Bytes([]byte(text)), nil
 		}
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil && isText { // a large one is given so
-			if v, ok := cells.Integer(t, n); ok {
-				return v, nil
-			}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && isText && t == cells.TypeI64 && wholeOf(n) == text {
+			return cells.I64(n), nil // a large one, as in results
 		}
+		return cells.Value{}, fmt.Errorf("value is %.200q, which is not %s", text, t)
 	}
 	return cells.Value{}, fmt.Errorf("value is %.200v, which is not %s", v, t)
 }
@@ -218,7 +218,10 @@ func numberOf(x float64, t cells.Type) (cells.Value, error) {
 	case cells.TypeF64:
 		return cells.F64(x), nil
 	case cells.TypeF32:
-		return cells.F32(float32(x)), nil
+		if f := float32(x); !math.IsInf(float64(f), 0) {
+			return cells.F32(f), nil
+		}
+		return cells.Value{}, fmt.Errorf("value is %v, which is not f32", x)
 	case cells.TypeAny:
 		if !whole {
 			return cells.F64(x), nil
