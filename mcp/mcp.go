@@ -22,7 +22,7 @@ func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, o Options)
 	if err != nil {
 		return err
 	}
-	session, err := s.Connect(ctx, answering{&sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage}}, nil)
+	session, err := s.Connect(ctx, answering{&sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage}, ctx.Done()}, nil)
 	if err != nil {
 		return err
 	}

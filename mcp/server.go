@@ -44,6 +44,8 @@ const DefaultTimeout = 30 * time.Second
 const (
 	maxCalls   = 4         // at once; others wait
 	maxResult  = 256 << 10 // bytes of the rows of a result
+	largeRow   = 4 << 20   // of the values of a row, more than maxResult as JSON
+	maxOpen    = 32        // calls that are read, and not answered
 	maxRows    = 1000      // of a result
 	fewRows    = 100       // without a limit
 	maxQuery   = 64 << 10  // bytes of a query
