@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 type nothing struct{}
@@ -38,10 +40,12 @@ func (s *server) listTables(ctx context.Context, _ nothing) (any, error) {
 		return nil, err
 	}
 	out := listing{Tables: []listed{}, Note: "rows and bytes are estimates, rather too high, unless exact is true; a view has the figures of what a query of all of it reads"}
+	n := int64(min(max(len(seen), 1), maxListed))
+	share := sql.Budget{Rows: max(s.Budget.Rows/n, 1), Bytes: max(s.Budget.Bytes/n, 1)} // of what an estimate may read
 	for i, e := range seen {
 		l := listed{Name: e.name, Kind: e.kind}
 		if i < maxListed {
-			if a, err := s.all(ctx, e.name); err == nil {
+			if a, err := s.all(ctx, e.name, share); err == nil {
 				l.Rows, l.Bytes, l.Exact = &a.estimate.Rows, &a.estimate.Bytes, a.estimate.Exact
 			} else if ctx.Err() != nil {
 				return nil, err
@@ -52,14 +56,14 @@ func (s *server) listTables(ctx context.Context, _ nothing) (any, error) {
 	return out, nil
 }
 
-// all explains a query of everything in a table or view.
-func (s *server) all(ctx context.Context, name string) (*answer, error) {
+// all explains a query of everything in a table or view, within a budget.
+func (s *server) all(ctx context.Context, name string, b sql.Budget) (*answer, error) {
 	text := "SELECT * FROM " + quoted(name)
 	q, err := sql.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	return s.at.query(ctx, q, text, s.Budget, true)
+	return s.at.query(ctx, q, text, b, true)
 }
 
 func quoted(name string) string {
@@ -111,7 +115,7 @@ func (s *server) describe(ctx context.Context, in describeIn) (any, error) {
 		}
 		d.Families = append(d.Families, of)
 	}
-	found, err := s.read(ctx, e.name, 1, read.Limit(1))
+	found, err := s.read(ctx, e.name, 1, false)
 	if err == nil && len(found.Rows) > 0 {
 		d.Example = found.Rows[0]
 	}
@@ -216,7 +220,7 @@ func (s *server) run(ctx context.Context, text string, limit int) (*queried, err
 	defer cancel()
 	a, err := s.at.query(ctx, q, text, s.Budget, false)
 	if err != nil {
-		return nil, s.veil(ctx, text, err)
+		return nil, s.veil(ctx, err)
 	}
 	out := &queried{Rows: [][]any{}}
 	for i, c := range a.Columns {
@@ -229,10 +233,14 @@ func (s *server) run(ctx context.Context, text string, limit int) (*queried, err
 	size := 0
 	for row, err := range a.Rows {
 		if err != nil {
-			return nil, s.veil(ctx, text, err)
+			return nil, s.veilRow(ctx, q, err)
 		}
 		if len(out.Rows) == limit {
 			out.Cut, out.Note = true, fmt.Sprintf("cut after %d rows: there are more", limit)
+			break
+		}
+		if value.Size(value.Array(row)) > largeRow {
+			out.Cut, out.Note = true, cutNote(len(out.Rows))
 			break
 		}
 		line := make([]any, len(row))
@@ -282,7 +290,7 @@ func (s *server) explain(ctx context.Context, in explainIn) (any, error) {
 	}
 	a, err := s.at.query(ctx, q, in.SQL, s.Budget, true)
 	if err != nil {
-		return nil, s.veil(ctx, in.SQL, err)
+		return nil, s.veil(ctx, err)
 	}
 	out := explained{a.estimate.Rows, a.estimate.Bytes, a.estimate.Exact, amount{s.Budget.Rows, s.Budget.Bytes}, !s.Budget.Over(a.estimate), a.steps}
 	if len(s.Names) > 0 { // steps name the tables of views
@@ -364,27 +372,51 @@ func (s *server) readRows(ctx context.Context, in readIn) (any, error) {
 	if e.table == nil {
 		return nil, fmt.Errorf("%s is a %s; the tool query reads it", e.name, e.kind)
 	}
-	return s.read(ctx, e.name, limit, opts...)
+	return s.read(ctx, e.name, limit, len(in.Columns) > 0, opts...)
 }
 
-// read reads rows of a table, up to a number.
-func (s *server) read(ctx context.Context, table string, limit int, opts ...read.Option) (*found, error) {
+func hasCells(r *query.Row) bool {
+	for range r.Cells() {
+		return true
+	}
+	return false
+}
+
+// read reads rows of a table, up to a number. narrow says that the options name columns.
+func (s *server) read(ctx context.Context, table string, limit int, narrow bool, opts ...read.Option) (*found, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &found{Rows: []row{}, Read: &amount{}}
 	size := 0
-	for r, err := range s.at.rows(ctx, table, append(opts, read.Versions(1), read.Limit(min(limit, int(min(s.Budget.Rows, maxRows)))+1))...) {
+	most := min(int64(limit), s.Budget.Rows)
+	if narrow { // rows without the columns count too, and come without cells
+		most = min(s.Budget.Rows, math.MaxInt32)
+		opts = append(opts, read.EveryRow())
+	}
+	for r, err := range s.at.rows(ctx, table, append(opts, read.Versions(1), read.Limit(int(most)+1))...) {
 		if err != nil {
 			return nil, err
 		}
-		if len(out.Rows) == limit {
+		bytes := sql.RowBytes(r)
+		some := !narrow || hasCells(r)
+		if some && len(out.Rows) == limit {
 			out.Cut, out.Note = true, fmt.Sprintf("cut after %d rows: there are more", limit)
 			break
 		}
 		out.Read.Rows++
-		if out.Read.Bytes += sql.RowBytes(r); s.Budget.Over(sql.Amount{Rows: out.Read.Rows, Bytes: out.Read.Bytes}) {
+		if out.Read.Bytes += bytes; s.Budget.Over(sql.Amount{Rows: out.Read.Rows, Bytes: out.Read.Bytes}) {
 			out.Cut, out.Note = true, "cut: the rest is beyond the budget"
 			break
+		}
+		switch {
+		case !some:
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			continue
+		case bytes > maxResult: // and more as JSON
+			out.Cut, out.Note = true, cutNote(len(out.Rows))
+			return out, nil
 		}
 		line := row{Key: textOr64(r.Key()), Cells: []cell{}}
 		for c := range r.Cells() {
@@ -519,14 +551,18 @@ func (s *server) diff(ctx context.Context, in diffIn) (any, error) {
 		if e.table == nil {
 			continue
 		}
-		a, err := s.all(ctx, e.name)
+		a, err := s.all(ctx, e.name, leastBudget)
 		if err != nil {
-			return nil, err
+			return nil, s.veil(ctx, err)
 		}
 		total.Rows += a.estimate.Rows
 		total.Bytes += a.estimate.Bytes
 	}
-	if s.Budget.Over(total) {
+	switch {
+	case !s.Budget.Over(total):
+	case len(s.Names) > 0:
+		return nil, fmt.Errorf("diff would read more than the budget; smolwc branch diff %s lists the differences", s.Branch.Name)
+	default:
 		return nil, fmt.Errorf("diff would read all of the branch, about %v, and the budget is %v; smolwc branch diff %s lists the differences", total, s.Budget, s.Branch.Name)
 	}
 	out := differences{Cells: []difference{}}
@@ -549,7 +585,7 @@ func (s *server) diff(ctx context.Context, in diffIn) (any, error) {
 		return nil
 	})
 	if out.Cut = errors.Is(err, errEnough); err != nil && !out.Cut {
-		return nil, err
+		return nil, s.veil(ctx, err)
 	}
 	for _, c := range report.Schema.Changes {
 		if s.visible(c.Table) {
@@ -566,13 +602,17 @@ func cellOrNil(v cells.Value) any {
 	return jsonOfCell(v)
 }
 
-// veil is the error of a call without the names of tables and views that the caller does not
-// know: neither of those that exist for it, nor in its own text.
-func (s *server) veil(ctx context.Context, own string, err error) error {
+// veil is the error of a call before it reads rows, for a caller that does not know all names. What
+// is wrong with the text of a query is told: its views were found sound, and its tables exist for
+// the caller. Texts are not searched for names there: a query can make one, and would learn it.
+func (s *server) veil(ctx context.Context, err error) error {
 	if err == nil || len(s.Names) == 0 || ctx.Err() != nil {
 		return err
 	}
-	if _, kept := errors.AsType[*sql.Error](err); !kept && query.KindOf(err) != query.KindResourceExhausted {
+	if fault, ok := errors.AsType[*sql.Error](err); ok && !strings.HasPrefix(fault.Message, "Table not found") { // it was dropped meanwhile
+		return err
+	}
+	if query.KindOf(err) != query.KindResourceExhausted {
 		return errHidden
 	}
 	all, failed := s.at.list(ctx)
@@ -580,19 +620,39 @@ func (s *server) veil(ctx context.Context, own string, err error) error {
 		return errHidden
 	}
 	for _, e := range all {
-		if !s.visible(e.name) && names(err.Error(), e.name) && !names(own, e.name) {
+		if !s.visible(e.name) && names(err.Error(), e.name) {
 			return errHidden
 		}
 	}
 	return err
 }
 
-var errHidden = errors.New("this cannot be read now; who gave you the view can see why")
+// veilRow is veil for a query that reads rows. What fails may be of a view's text, and show a
+// value that the view does not.
+func (s *server) veilRow(ctx context.Context, q *sql.Query, err error) error {
+	if _, fault := errors.AsType[*sql.Error](err); !fault || len(s.Names) == 0 {
+		return s.veil(ctx, err)
+	}
+	for _, name := range q.Tables() {
+		if e, failed := s.find(ctx, name); failed != nil || e.kind == logicalKind {
+			return errRow
+		}
+	}
+	return err
+}
+
+var (
+	errHidden = errors.New("this cannot be read now; who gave you the view can see why")
+	errRow    = errors.New("the query fails at a row: a value cannot be computed, such as that of CAST, or the rows take too much memory; SAFE_CAST and functions with SAFE. are NULL instead")
+)
+
+// leastBudget is for estimates that should read little.
+var leastBudget = sql.Budget{Rows: 1, Bytes: 1}
 
 // sound is an error if a view cannot be read at all, without its reason: that names its tables.
 func (s *server) sound(ctx context.Context, q *sql.Query) error {
 	for _, name := range q.Tables() {
-		if _, err := s.all(ctx, name); err != nil && ctx.Err() == nil {
+		if _, err := s.all(ctx, name, leastBudget); err != nil && ctx.Err() == nil {
 			return errHidden
 		}
 	}
