@@ -85,6 +85,28 @@ func TestMadeNamesLookTheSame(t *testing.T) {
 	})
 }
 
+// How much a query reads of a key would tell whether a row has it that the view leaves out.
+func TestFiguresTellNoKeysBehindAView(t *testing.T) {
+	eachWay(t, func(t *testing.T, _ *query.DB, o mcp.Options) {
+		o.Names, o.Budget = []string{"planes"}, sql.Budget{Rows: 5, Bytes: 1 << 20}
+		agent := connect(t, o)
+		for _, form := range []struct{ tool, sql string }{
+			{"query", "SELECT model FROM planes WHERE plane = b'plane#K'"},
+			{"query", "SELECT COUNT(*) FROM planes WHERE STARTS_WITH(plane, b'plane#K')"},
+			{"explain", "SELECT model FROM planes WHERE plane = b'plane#K'"},
+			{"query", "SELECT model FROM planes UNION ALL SELECT model FROM planes UNION ALL SELECT model FROM planes WHERE plane = b'plane#K'"},
+		} {
+			of := func(key string) string {
+				got, _ := call(t, agent, form.tool, q(strings.ReplaceAll(form.sql, "K", key)))
+				return got
+			}
+			if hidden, missing := of("4"), of("5"); hidden != missing {
+				t.Errorf("%s %s: of a hidden row\n%s\nof none\n%s", form.tool, form.sql, hidden, missing)
+			}
+		}
+	})
+}
+
 // A caller of some tables is not told how much is in others.
 func TestOtherTablesAreNotCounted(t *testing.T) {
 	agent, _, _ := branched(t, mcp.Options{Names: []string{"fleet"}, Budget: sql.Budget{Rows: 100, Bytes: 1 << 20}})

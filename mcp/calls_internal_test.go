@@ -27,8 +27,7 @@ func (m *many) query(_ context.Context, _ *sql.Query, _ string, b sql.Budget, ex
 	return &answer{}, nil
 }
 
-// However many views a call is about, its estimates together read what the budget of the call
-// allows, and little more.
+// However many views a call is about, its estimates together read little more than its budget.
 func TestEstimatesOfACallShareItsBudget(t *testing.T) {
 	at := &many{}
 	s := &server{at: at, Options: Options{Budget: DefaultBudget, Names: []string{"v0", "v1", "v2"}}}

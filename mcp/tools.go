@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/branch"
@@ -41,7 +42,7 @@ func (s *server) listTables(ctx context.Context, _ nothing) (any, error) {
 	}
 	out := listing{Tables: []listed{}, Note: "rows and bytes are estimates, rather too high, unless exact is true; a view has the figures of what a query of all of it reads"}
 	n := int64(min(max(len(seen), 1), maxListed))
-	share := sql.Budget{Rows: max(s.Budget.Rows/n, 1), Bytes: max(s.Budget.Bytes/n, 1)} // of what an estimate may read
+	share := sql.Budget{Rows: max(s.Budget.Rows/n, 1), Bytes: max(s.Budget.Bytes/n, 1)} // of the reads of an estimate
 	for i, e := range seen {
 		l := listed{Name: e.name, Kind: e.kind}
 		if i < maxListed {
@@ -220,7 +221,7 @@ func (s *server) run(ctx context.Context, text string, limit int) (*queried, err
 	defer cancel()
 	a, err := s.at.query(ctx, q, text, s.Budget, false)
 	if err != nil {
-		return nil, s.veil(ctx, err)
+		return nil, s.veilRead(ctx, q, err)
 	}
 	out := &queried{Rows: [][]any{}}
 	for i, c := range a.Columns {
@@ -260,7 +261,7 @@ func (s *server) run(ctx context.Context, text string, limit int) (*queried, err
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if spent, ok := a.spent(); ok {
+	if spent, ok := a.spent(); ok && !s.behind(ctx, q) {
 		out.Read = &amount{spent.Rows, spent.Bytes}
 	}
 	return out, nil
@@ -274,10 +275,14 @@ type explainIn struct {
 	SQL string `json:"sql" jsonschema:"one query: SELECT, FROM or WITH"`
 }
 
+type estimated struct {
+	Rows  int64 `json:"rows"`
+	Bytes int64 `json:"bytes"`
+	Exact bool  `json:"exact"`
+}
+
 type explained struct {
-	Rows   int64    `json:"rows"`
-	Bytes  int64    `json:"bytes"`
-	Exact  bool     `json:"exact"`
+	*estimated
 	Budget amount   `json:"budget"`
 	Runs   bool     `json:"within_budget"`
 	Steps  []string `json:"steps,omitempty"`
@@ -292,9 +297,12 @@ func (s *server) explain(ctx context.Context, in explainIn) (any, error) {
 	if err != nil {
 		return nil, s.veil(ctx, err)
 	}
-	out := explained{a.estimate.Rows, a.estimate.Bytes, a.estimate.Exact, amount{s.Budget.Rows, s.Budget.Bytes}, !s.Budget.Over(a.estimate), a.steps}
+	out := explained{&estimated{a.estimate.Rows, a.estimate.Bytes, a.estimate.Exact}, amount{s.Budget.Rows, s.Budget.Bytes}, !s.Budget.Over(a.estimate), a.steps}
 	if len(s.Names) > 0 { // steps name the tables of views
 		out.Steps = nil
+	}
+	if s.behind(ctx, q) {
+		out.estimated = nil
 	}
 	return out, nil
 }
@@ -602,8 +610,8 @@ func cellOrNil(v cells.Value) any {
 	return jsonOfCell(v)
 }
 
-// veil is the error of a call before it reads rows, for a caller that does not know all names. What
-// is wrong with the text of a query is told: its views were found sound, and its tables exist for
+// veil is the error of a call before it reads rows, for a caller that does not know all names. Faults
+// of the text of a query are told: its views were found sound, and its tables exist for
 // the caller. Texts are not searched for names there: a query can make one, and would learn it.
 func (s *server) veil(ctx context.Context, err error) error {
 	if err == nil || len(s.Names) == 0 || ctx.Err() != nil {
@@ -627,16 +635,31 @@ func (s *server) veil(ctx context.Context, err error) error {
 	return err
 }
 
-// veilRow is veil for a query that reads rows. What fails may be of a view's text, and show a
-// value that the view does not.
+// behind reports whether a query reads a view whose table the caller does not know. How much it
+// reads would tell which keys of rows exist there: a key is read or not.
+func (s *server) behind(ctx context.Context, q *sql.Query) bool {
+	return len(s.Names) > 0 && slices.ContainsFunc(q.Tables(), func(name string) bool {
+		e, err := s.find(ctx, name)
+		return err != nil || e.kind == logicalKind
+	})
+}
+
+// veilRead is veil for a query that may be beyond its budget.
+func (s *server) veilRead(ctx context.Context, q *sql.Query, err error) error {
+	if query.KindOf(err) == query.KindResourceExhausted && s.behind(ctx, q) {
+		return &query.Error{Op: "query", Kind: query.KindResourceExhausted, Err: fmt.Errorf("the query would read too much: the budget is %v; give a range or a prefix of the key in WHERE, or a LIMIT without WHERE", s.Budget)}
+	}
+	return s.veil(ctx, err)
+}
+
+// veilRow is veil for a query that reads rows. An expression that fails may be of a view's text, and
+// show a value that the view does not.
 func (s *server) veilRow(ctx context.Context, q *sql.Query, err error) error {
 	if _, fault := errors.AsType[*sql.Error](err); !fault || len(s.Names) == 0 {
 		return s.veil(ctx, err)
 	}
-	for _, name := range q.Tables() {
-		if e, failed := s.find(ctx, name); failed != nil || e.kind == logicalKind {
-			return errRow
-		}
+	if s.behind(ctx, q) {
+		return errRow
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func branched(t *testing.T, o mcp.Options) (agent *sdk.ClientSession, db, theirs
 	return connect(t, o), db, theirs
 }
 
-// What a write means is not guessed.
+// A write guesses no type.
 func TestWritesOfOtherTypesAreRefused(t *testing.T) {
 	agent, _, _ := branched(t, mcp.Options{Budget: mcp.DefaultBudget})
 	for _, c := range []struct{ change, want string }{
