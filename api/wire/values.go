@@ -29,7 +29,11 @@ func ValueOf(f *schema.Family, qualifier, b []byte) (cells.Value, error) {
 		}
 		return cells.String(unsafe.String(unsafe.SliceData(b), len(b))), nil
 	}
-	if want := encodedLen[f.Type]; len(b) != want {
+	want, ok := encodedLen[f.Type]
+	if !ok {
+		return cells.Value{}, Invalid("%s:%q: the value has the unknown type %d", f.Name, qualifier, uint8(f.Type))
+	}
+	if len(b) != want {
 		return cells.Value{}, Invalid("%s:%q: the value has %d bytes; the family's type is %s, which has %d", f.Name, qualifier, len(b), f.Type, want)
 	}
 	switch f.Type {
