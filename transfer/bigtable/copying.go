@@ -45,7 +45,7 @@ func (c *copying) check() error {
 		return invalid("rate and parallel cannot be negative")
 	case o.Verify && o.Follow:
 		return invalid("a copy that follows is not compared; verify it without Follow")
-	case len(o.MaskKey) > 0 && len(o.MaskKey) < minKey:
+	case o.MaskKey != nil && len(o.MaskKey) < minKey:
 		return invalid("the key of the masks has %d bytes; it needs at least %d", len(o.MaskKey), minKey)
 	}
 	c.limit = rate.NewLimiter(rate.Inf, 0)

@@ -15,7 +15,7 @@ type Options struct {
 	Sample float64
 	// Masks replace values. Of the masks that match a column the first one counts.
 	Masks []Mask
-	// MaskKey is the key of the masks, of at least 16 bytes. Without one they have
+	// MaskKey is the key of the masks, of at least 16 bytes. With nil they have
 	// a random key, which is never stored, and such a copy cannot be continued.
 	MaskKey []byte
 	// Rate is how many bytes are read in a second, on average; 0 is no limit.

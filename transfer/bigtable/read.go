@@ -80,24 +80,27 @@ func (r *reading) sampled(ctx context.Context) error {
 		{Filter: &bigtablepb.RowFilter_CellsPerRowLimitFilter{CellsPerRowLimitFilter: 1}},
 		{Filter: &bigtablepb.RowFilter_StripValueTransformer{StripValueTransformer: true}},
 	}}}}
-	err := r.repeat(ctx, func() error {
-		found.keys, found.bytes = nil, 0
+	return r.repeat(ctx, func() error {
 		set := r.rest()
 		if set == nil {
 			return nil
 		}
-		if err := r.stream(ctx, &bigtablepb.ReadRowsRequest{Rows: set, Filter: keysOnly}, found); err != nil {
+		err := r.stream(ctx, &bigtablepb.ReadRowsRequest{Rows: set, Filter: keysOnly}, found)
+		if err != nil && !passes(err) {
 			return err
 		}
-		return found.take(ctx)
+		if err := found.take(ctx); err != nil { // also what came before a fault, to come further
+			return err
+		}
+		return err
 	})
-	return err
 }
 
 // sampledKeys collects the keys of rows that are in a sample.
 type sampledKeys struct {
 	r     *reading
 	key   string // of the row
+	ended string // the last row that ended
 	keys  []string
 	bytes int
 }
@@ -112,7 +115,8 @@ func (s *sampledKeys) cell(context.Context, *family, string, cells.Timestamp, ce
 }
 
 func (s *sampledKeys) end(ctx context.Context) error {
-	if cf.RowHash(s.key) >= s.r.c.bound {
+	s.ended = s.key
+	if !s.r.c.wanted(s.key) {
 		if len(s.keys) > 0 {
 			return nil
 		}
@@ -136,10 +140,13 @@ func (s *sampledKeys) take(ctx context.Context) error {
 	if err := s.r.whole(ctx, s.keys); err != nil {
 		return err
 	}
-	s.r.last = s.keys[len(s.keys)-1] // it may be gone meanwhile
+	s.r.last = s.ended // the last of the keys may be gone meanwhile, and no row after it is wanted
 	s.keys, s.bytes = nil, 0
 	return s.r.to.passed(ctx, s.r.last)
 }
+
+// wanted reports whether a row is in the sample.
+func (c *copying) wanted(key string) bool { return c.bound == 0 || cf.RowHash(key) < c.bound }
 
 // rest is the rows of the range that have not been read, or nil.
 func (r *reading) rest() *bigtablepb.RowSet {

@@ -52,7 +52,7 @@ func (c *copying) state(ctx context.Context) (state, error) {
 		return fresh, err
 	}
 	switch {
-	case !old.Whole:
+	case !old.Whole || marked && of == c.id(): // perhaps killed before the mark was removed
 		c.report.Resumed = true
 		return unfinished, nil
 	case !c.o.Verify:
@@ -138,6 +138,10 @@ func (c *copying) finish(ctx context.Context) error {
 	if err := c.setNote(ctx, recordNote, c.record); err != nil {
 		return err
 	}
+	// The mark goes before the notes: a copy that is killed here is finished by the next one.
+	if err := c.to.Plumbing().SetCopying(ctx, uuid.Nil); err != nil {
+		return err
+	}
 	for name := range notes {
 		if name == recordNote {
 			continue
@@ -146,5 +150,5 @@ func (c *copying) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.to.Plumbing().SetCopying(ctx, uuid.Nil)
+	return nil
 }

@@ -140,8 +140,10 @@ func (v *comparison) compare(ctx context.Context, key string, from, to sum) erro
 	}
 	const soon = time.Minute
 	one := &oneRow{soon: soon}
-	if err := (&reading{c: v.c, t: v.t, rows: cf.Single(key), to: one}).whole(ctx, nil); err != nil {
-		return err
+	if v.c.wanted(key) {
+		if err := (&reading{c: v.c, t: v.t, rows: cf.Single(key), to: one}).whole(ctx, nil); err != nil {
+			return err
+		}
 	}
 	to = sum{}
 	for own, err := range v.c.sums(ctx, v.t, cf.Single(key), soon) {
@@ -178,23 +180,28 @@ func (c *copying) differs(d Difference) {
 	}
 }
 
-// oneRow is the sum of the only row of a reading.
+// oneRow is the sum of the only row of a reading, if that ended.
 type oneRow struct {
+	row  sum
 	sum  sum
 	soon time.Duration
 }
 
 func (o *oneRow) begin(_ context.Context, key string) error {
-	o.sum = newSum(key, o.soon)
+	o.row = newSum(key, o.soon)
 	return nil
 }
 
 func (o *oneRow) cell(_ context.Context, f *family, qualifier string, ts cells.Timestamp, v cells.Value) error {
-	o.sum.add(f, qualifier, ts, v)
+	o.row.add(f, qualifier, ts, v)
 	return nil
 }
 
-func (o *oneRow) end(context.Context) error            { return nil }
+func (o *oneRow) end(context.Context) error {
+	o.sum = o.row
+	return nil
+}
+
 func (o *oneRow) passed(context.Context, string) error { return nil }
 
 // A sum is the size of rows and the sum of the hashes of their cells, which does not depend
@@ -242,7 +249,7 @@ func appendPart(b []byte, part string) []byte {
 // dropped reports whether retention drops the cell of this rank, from 1.
 func dropped(limits []schema.Limit, rank int, ts cells.Timestamp, now time.Time) bool {
 	for _, l := range limits {
-		if rank > l.Versions && (l.Age == 0 || now.UnixMicro() > int64(ts)+l.Age.Microseconds()) {
+		if rank > l.Versions && (l.Age == 0 || int64(ts) < now.UnixMicro()-l.Age.Microseconds()) {
 			return true
 		}
 	}
