@@ -42,12 +42,12 @@ type followed struct {
 // copied.
 func (c *copying) beginChanges(ctx context.Context) error {
 	for _, t := range c.tables {
-		partitions, err := c.partitions(ctx, t)
-		if err != nil {
-			return err
-		}
 		var at time.Time
-		err = c.again(ctx, t.id, func() error {
+		err := c.again(ctx, t.id, func() error {
+			partitions, err := c.partitions(ctx, t)
+			if err != nil {
+				return err
+			}
 			at = time.Time{}
 			return c.changes(ctx, t, partitions[0], at, func(_ []string, through time.Time) error {
 				if at = through; at.IsZero() {
@@ -110,7 +110,12 @@ func (c *copying) changes(ctx context.Context, t *table, p *bigtablepb.StreamPar
 	items := make(chan changed, rowsAtOnce)
 	go receive(ctx, answer, items)
 	for {
-		it := <-items
+		var it changed
+		select {
+		case it = <-items:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		var keys []string
 		var through time.Time
 		for more := true; more && it.err == nil; {
@@ -291,7 +296,7 @@ func (c *copying) tellChanges(t *table, rows int, through time.Time) {
 func (f *following) apply(ctx context.Context, keys []string) error {
 	slices.Sort(keys)
 	keys = slices.DeleteFunc(slices.Compact(keys), func(key string) bool {
-		return !strings.HasPrefix(key, f.c.o.Prefix) || f.c.bound != 0 && cf.RowHash(key) >= f.c.bound || cells.CheckRowKey(key) != nil
+		return !strings.HasPrefix(key, f.c.o.Prefix) || !f.c.wanted(key) || cells.CheckRowKey(key) != nil
 	})
 	if len(keys) == 0 {
 		return nil

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -142,5 +144,53 @@ func TestFollowNeedsStreams(t *testing.T) {
 	}
 	if len(db.Schema().Tables) != 0 {
 		t.Error("the target has tables")
+	}
+}
+
+// A stream of changes ends with its context, also while nothing changes.
+func TestChangesEndWithTheirContext(t *testing.T) {
+	began := make(chan struct{})
+	h := &hostile{changes: func(s bigtablepb.Bigtable_ReadChangeStreamServer) error {
+		began <- struct{}{}
+		<-s.Context().Done()
+		return nil
+	}}
+	c := &copying{from: h.source(t)}
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- c.changes(ctx, &table{id: "t"}, &bigtablepb.StreamPartition{}, time.Time{}, func([]string, time.Time) error { return nil })
+		}()
+		<-began
+		cancel()
+		if err := <-ended; err == nil {
+			t.Error("it ended without an error")
+		}
+	}
+}
+
+// Partitions that move before the first row is copied are asked for again.
+func TestFollowBeginsWhilePartitionsMove(t *testing.T) {
+	asked, read := 0, 0
+	h := &hostile{
+		partitions: func() { asked++ },
+		changes: func(s bigtablepb.Bigtable_ReadChangeStreamServer) error {
+			m := &bigtablepb.ReadChangeStreamResponse{StreamRecord: &bigtablepb.ReadChangeStreamResponse_CloseStream_{CloseStream: &bigtablepb.ReadChangeStreamResponse_CloseStream{}}}
+			if read++; read > 1 {
+				m.StreamRecord = &bigtablepb.ReadChangeStreamResponse_Heartbeat_{Heartbeat: &bigtablepb.ReadChangeStreamResponse_Heartbeat{EstimatedLowWatermark: timestamppb.New(time.Unix(1, 0))}}
+			}
+			return s.Send(m)
+		},
+	}
+	c := &copying{from: h.source(t), to: inMemory(t), o: Options{pause: time.Millisecond}, tables: []*table{{id: "t"}}}
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.beginChanges(t.Context()); err != nil || asked != 2 {
+		t.Errorf("partitions were asked for %d times: %v", asked, err)
 	}
 }

@@ -24,6 +24,18 @@ type hostile struct {
 	families map[string]*adminpb.ColumnFamily
 	answers  []string // to calls of ReadRows, in turn: chunks as in TestChunks; / parts messages
 	samples  []string
+
+	partitions func() // is called when they are asked for
+	changes    func(bigtablepb.Bigtable_ReadChangeStreamServer) error
+}
+
+func (h *hostile) GenerateInitialChangeStreamPartitions(_ *bigtablepb.GenerateInitialChangeStreamPartitionsRequest, s bigtablepb.Bigtable_GenerateInitialChangeStreamPartitionsServer) error {
+	h.partitions()
+	return s.Send(&bigtablepb.GenerateInitialChangeStreamPartitionsResponse{Partition: &bigtablepb.StreamPartition{}})
+}
+
+func (h *hostile) ReadChangeStream(_ *bigtablepb.ReadChangeStreamRequest, s bigtablepb.Bigtable_ReadChangeStreamServer) error {
+	return h.changes(s)
 }
 
 func (h *hostile) GetTable(context.Context, *adminpb.GetTableRequest) (*adminpb.Table, error) {
