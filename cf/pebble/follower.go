@@ -3,6 +3,7 @@ package pebble
 import (
 	"context"
 	"errors"
+	"sync"
 
 	engine "github.com/cockroachdb/pebble/v2"
 
@@ -17,7 +18,33 @@ import (
 // directory, so that nobody writes while it is open.
 type Follower struct {
 	*beside.Follower[*Store]
-	cache *engine.Cache
+	cache *sharedCache
+}
+
+// A sharedCache is the cache of all views, until the follower is closed.
+type sharedCache struct {
+	*engine.Cache
+	mu       sync.Mutex
+	released bool
+}
+
+// use keeps the cache until done is called. It fails after release: Refresh may run beside
+// Close.
+func (c *sharedCache) use() (done func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.released {
+		return nil, cf.ErrClosed
+	}
+	c.Ref()
+	return c.Unref, nil
+}
+
+func (c *sharedCache) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.released = true
+	c.Unref()
 }
 
 var (
@@ -31,7 +58,13 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 	if o.cache == nil { // all views have one
 		o.cache = engine.NewCache(cacheSize(o.Memory))
 	}
+	cache := &sharedCache{Cache: o.cache}
 	open := func(ctx context.Context) (*Store, error) {
+		done, err := cache.use()
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 		o := o
 		o.ctx = ctx
 		s, err := openView(dir, o)
@@ -42,10 +75,10 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 	}
 	f, err := beside.Open(open, (*Store).outdated)
 	if err != nil {
-		o.cache.Unref()
+		cache.release()
 		return nil, err
 	}
-	return &Follower{f, o.cache}, nil
+	return &Follower{f, cache}, nil
 }
 
 // openView fails with ErrCreating if the catalog is empty.
@@ -77,7 +110,7 @@ func (s *Store) outdated() bool {
 func (f *Follower) Close() error {
 	err := f.Follower.Close()
 	if !errors.Is(err, cf.ErrClosed) {
-		f.cache.Unref()
+		f.cache.release()
 	}
 	return err
 }

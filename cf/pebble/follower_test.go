@@ -261,3 +261,24 @@ func TestAReaderOfNoDatabase(t *testing.T) {
 		t.Errorf("there are %q, %v", names, err)
 	}
 }
+
+// A reader that is closed is not opened again, although the files have changed since.
+func TestClosedReaderIsNotRefreshed(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := pebble.Open("db", pebble.Options{FS: fs, Memory: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	create(t, s, "t/a")
+	f, err := pebble.OpenFollower("db", pebble.Options{FS: fs, Memory: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Close(), putRow(t.Context(), s, 1), s.Flush(t.Context(), "t/a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Refresh(t.Context(), func(cf.Snapshot, []string) error { return nil }); !errors.Is(err, cf.ErrClosed) {
+		t.Error(err)
+	}
+}
