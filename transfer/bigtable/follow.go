@@ -38,10 +38,13 @@ type followed struct {
 	Since time.Time `json:"since"`
 }
 
-// beginChanges notes, before the first row is read, from which time on changes are
-// copied.
-func (c *copying) beginChanges(ctx context.Context) error {
+// beginChanges notes, before the first row of a table is read, from which time on its changes
+// are copied. The notes are those of the copy, if it was begun.
+func (c *copying) beginChanges(ctx context.Context, notes map[string][]byte) error {
 	for _, t := range c.tables {
+		if notes[changesNote+t.id] != nil || notes[planNote+t.id] != nil {
+			continue
+		}
 		var at time.Time
 		err := c.again(ctx, t.id, func() error {
 			partitions, err := c.partitions(ctx, t)

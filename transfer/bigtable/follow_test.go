@@ -190,7 +190,43 @@ func TestFollowBeginsWhilePartitionsMove(t *testing.T) {
 	if err := c.check(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.beginChanges(t.Context()); err != nil || asked != 2 {
+	if err := c.beginChanges(t.Context(), nil); err != nil || asked != 2 {
 		t.Errorf("partitions were asked for %d times: %v", asked, err)
+	}
+}
+
+// A table that the source got after the copy began is followed too.
+func TestFollowTakesNewTables(t *testing.T) {
+	source := openTarget(t, t.TempDir())
+	create := func(name string) {
+		t.Helper()
+		if err := source.CreateTable(t.Context(), schema.Table{Name: name, ChangeStream: 24 * time.Hour, Families: []schema.Family{{Name: "f"}}}); err != nil {
+			t.Fatal(err)
+		}
+		m := write.NewMutation()
+		m.Set("f", "q", cells.String("v"))
+		if err := source.Table(name).Apply(t.Context(), "a", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, target := dial(t, serveChanges(t, source)), inMemory(t)
+	o := Options{pause: time.Millisecond, heartbeat: 20 * time.Millisecond}
+	for _, name := range []string{"t", "u"} {
+		create(name)
+		ctx, cancel := context.WithCancel(t.Context())
+		o := o
+		o.Follow = true
+		o.Progress = func(p Progress) {
+			if !p.Through.IsZero() {
+				cancel()
+			}
+		}
+		if _, err := Copy(ctx, from, target, o); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	o.Verify = true
+	if report := copyAll(t, from, target, o); len(report.Tables) != 2 || report.Different != 0 || report.Tables[1].Target.Rows != 1 {
+		t.Errorf("%+v", report)
 	}
 }

@@ -100,11 +100,20 @@ func (c *copying) begin(ctx context.Context, s state) error {
 		if err := c.to.Plumbing().SetCopying(ctx, c.id()); err != nil {
 			return err
 		}
-		if c.o.Follow {
-			if err := c.beginChanges(ctx); err != nil {
+	}
+	if c.o.Follow {
+		notes := map[string][]byte{}
+		if s != fresh { // it may have tables that are new since
+			var err error
+			if notes, err = c.to.Plumbing().Notes(ctx, allNotes); err != nil {
 				return err
 			}
 		}
+		if err := c.beginChanges(ctx, notes); err != nil {
+			return err
+		}
+	}
+	if s == fresh {
 		if err := c.setNote(ctx, recordNote, c.record); err != nil {
 			return err
 		}
