@@ -186,7 +186,11 @@ func TestCompactOnAFullDisk(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	d.heal()
-	if err := s.Compact(t.Context(), "t/a", cf.Range{}); err != nil {
+	err := s.Compact(t.Context(), "t/a", cf.Range{})
+	for errors.Is(err, syscall.ENOSPC) { // of a repetition that Pebble had begun before
+		err = s.Compact(t.Context(), "t/a", cf.Range{})
+	}
+	if err != nil {
 		t.Error(err)
 	}
 	if f := stats(t, s).Families["t/a"]; f.Entries != 1 || f.Tombstones != 0 {
