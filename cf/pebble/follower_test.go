@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -279,6 +280,78 @@ func TestClosedReaderIsNotRefreshed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.Refresh(t.Context(), func(cf.Snapshot, []string) error { return nil }); !errors.Is(err, cf.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// A hookFS calls functions before a file is opened or created.
+type hookFS struct {
+	vfs.FS
+	opens, creates func(name string)
+}
+
+func (f hookFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f.opens(name)
+	return f.FS.Open(name, opts...)
+}
+
+func (f hookFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f.creates(name)
+	return f.FS.Create(name, category)
+}
+
+// A log that ends between a reader's look at its length and at SYNCED was called cut off.
+func TestALogEndsWhileAReaderOpens(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	hold := make(chan struct{}) // flushes wait before their files, so that the manifest stays
+	s, err := pebble.Open(dir, pebble.Options{Memory: 8 << 20, FS: hookFS{vfs.Default, func(string) {}, func(name string) {
+		if strings.HasSuffix(name, ".sst") {
+			<-hold
+		}
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	create(t, s, "t/a")
+	write := func(i int) {
+		t.Helper()
+		if err := putRow(ctx, s, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0)
+	said := func() string {
+		text, err := os.ReadFile(dir + "/SYNCED")
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+	flushed := make(chan error, 1)
+	opened := 0
+	f, err := pebble.OpenFollower(dir, pebble.Options{Memory: 8 << 20, FS: hookFS{vfs.Default, func(name string) {
+		if !strings.HasSuffix(name, "/SYNCED") {
+			return
+		}
+		if opened++; opened == 3 {
+			write(1)
+			before := said()
+			go func() { flushed <- s.Flush(ctx, "t/a") }()
+			for said() == before {
+				runtime.Gosched()
+			}
+		}
+	}, func(string) {}}})
+	close(hold)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if found := rows(t, f, "t/a"); !found[0] {
+		t.Errorf("there are the rows %v", found)
+	}
+	if err := <-flushed; err != nil {
 		t.Error(err)
 	}
 }

@@ -112,15 +112,16 @@ func pinOnce(fs vfs.FS, dir string) (p *pinned, err error) {
 			return p, wrap(err)
 		}
 	}
-	// A log is removed only after SYNCED drops it.
-	still, err := p.synced()
-	if err != nil {
-		return p, err
-	}
+	// SYNCED is pinned as it was before the logs were measured: a later one says that they are
+	// longer. A log is removed only after SYNCED drops it.
 	if said != nil {
 		if err := p.open(wal.SyncedFile, -1); err != nil && !notExist(err) {
 			return p, wrap(err)
 		}
+	}
+	still, err := p.synced()
+	if err != nil {
+		return p, err
 	}
 	now, err := stampOf(fs, dir)
 	switch {
