@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/smolwc/smolwc/client/bigtable"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/transfer/bigtable"
 )
 
 // envEmulator is the environment variable with the address of an emulator, as for Google's

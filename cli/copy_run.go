@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/smolwc/smolwc/client/bigtable"
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/transfer/bigtable"
 )
 
 // A copyRun is a copy of a database, or a comparison of two.

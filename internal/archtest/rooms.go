@@ -147,8 +147,6 @@ var rooms = map[string]room{
 	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "views", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple", "internal/humanize"}},
 	"transfer":        {imports: []string{"internal/osfile", "query", "query/plumbing", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync, "internal/humanize"}},
 
-	"transfer/bigtable": {imports: []string{"api/wire", "cells", "cf", "query", "query/read", "query/write", "schema", adminpb, bigtablepb, grpc, oauth2, protobuf, uuid, xsync, xtime, xxhash}, tests: []string{"server", bigtable}},
-
 	"transfer/statement": {imports: []string{"cells", "internal/humanize", "ql", "ql/exec", "ql/lex", "transfer"}},
 
 	"branch": {imports: []string{"cells", "cf", "internal/claim", "internal/osfile", "query", "query/plumbing", "query/write", "schema", xsync}},
@@ -199,7 +197,8 @@ var rooms = map[string]room{
 	"shardmap":     {imports: []string{"internal/excerpt", "api/wire", jsontext}},
 	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "api/smolwcpb", "api/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"api/standbys", "cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
-	"client": {imports: []string{"internal/fields", "branch", "api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "archive/moments", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client":          {imports: []string{"internal/fields", "branch", "api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "archive/moments", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client/bigtable": {imports: []string{"api/wire", "cells", "cf", "query", "query/read", "query/write", "schema", adminpb, bigtablepb, grpc, oauth2, protobuf, uuid, xsync, xtime, xxhash}, tests: []string{"server", bigtable}},
 
 	"client/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "api/smolwcpb"}},
 
@@ -249,7 +248,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates, "internal/humanize", "transfer/statement"}, tests: []string{"api/standbys", "api/smolwcpb", "standby", bigtable, protobuf}},
 
 	"cli": {
-		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "transfer/bigtable", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "mcp", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},
+		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "client/bigtable", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "mcp", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},
 		tests:   []string{"cf/cftest", "directory", "queue", mcpsdk, pty, yaml, bigtable, apiOptions, grpc, protobuf, otlp},
 		c:       true, // its allocator's setting
 	},
