@@ -36,6 +36,7 @@ func TestConsole(t *testing.T) {
 		{"every page", everyPage},
 		{"ten tasks", tenTasks},
 		{"by keyboard", byKeyboard},
+		{"changes by keyboard", changesByKeyboard},
 		{"a table as it was", asItWas},
 		{"widths of columns", widths},
 		{"drawn results", drawn},
@@ -44,6 +45,7 @@ func TestConsole(t *testing.T) {
 		{"a closed tab", closedTab},
 		{"charts for long", chartsForLong},
 		{"pictures", pictures},
+		{"a cell in two tabs", twoTabs},
 		{"what is typed stays", whatIsTypedStays},
 	} {
 		t.Run(step.name, func(t *testing.T) {

@@ -105,3 +105,26 @@ func whatIsTypedStays(t *testing.T, at *site) {
 		check(i, "a new token")
 	}
 }
+
+// twoTabs change one cell: the second one is told what the first has written.
+func twoTabs(t *testing.T, at *site) {
+	first := at.tab(t)
+	defer first.close()
+	tabs := []*worker{{tab: first}, {tab: first.another()}}
+	for i, w := range tabs {
+		w.open("/tables/fleet?prefix=plane%23")
+		w.click(seats)
+		w.click(`//aside//a[text()="Edit"]`)
+		w.fill("#side [name=value]", []string{"161", "171"}[i])
+		w.click(`//aside//button[text()="Show the statement"]`)
+		w.run(chromedp.WaitVisible(`//aside//button[text()="Run it"]`))
+	}
+	tabs[0].click(`//aside//button[text()="Run it"]`)
+	tabs[0].sees("#side .done", "put 1 cell")
+	tabs[1].click(`//aside//button[text()="Run it"]`)
+	tabs[1].sees("#side .question", "161 now")
+	tabs[1].click(`//aside//button[text()="Do it"]`)
+	tabs[1].sees("#side .done", "put 1 cell")
+	tabs[1].click(`//aside//button[text()="Undo"]`)
+	tabs[1].sees("#rows", "161")
+}
