@@ -35,7 +35,7 @@ func (c *command) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Let an agent look into the database, over the Model Context Protocol",
-		Long: `mcp answers an agent, such as Claude Code or that of an editor, over standard input and
+		Long: `mcp answers an agent, such as Claude Code or an editor's, over standard input and
 output: tables, their schemas and example rows, and queries of SQL. A query that would
 read more than the budget is refused before it runs, and one that does so nevertheless
 is ended. The database is opened read-only, also beside a process that writes.
@@ -43,8 +43,8 @@ is ended. The database is opened read-only, also beside a process that writes.
 With --branch the agent reads and writes this branch of the database, which smolwc branch
 create makes, and lists what it has changed. You merge it, or drop it.
 
-With --addr the database is that of a running smolwc serve; the token's rights hold, and
---branch needs its --branches. docs/mcp.md describes the tools.`,
+With --addr the agent looks into the database of a running smolwc serve; the token's
+rights hold, and --branch needs serve --branches. docs/mcp.md describes the tools.`,
 		Example: `  claude mcp add fleet -- smolwc mcp --db /srv/data
   smolwc mcp --db data --view large_planes --max-rows 10000
   smolwc mcp --db data --branch refit`,
@@ -85,6 +85,11 @@ func (r *mcpRun) run(ctx context.Context) (err error) {
 			return err
 		}
 		defer func() { _ = o.Client.Close() }()
+		if r.branch != "" { // another instance of this name would be written
+			if err := o.Client.CheckBranch(ctx, r.branch); err != nil {
+				return fail(exitOpen, err)
+			}
+		}
 	} else {
 		if o.DB, o.Branch, err = r.openHere(ctx); err != nil {
 			return err

@@ -63,15 +63,36 @@ func (c *Client) MergeBranch(ctx context.Context, name string, o branch.MergeOpt
 	return m, nil
 }
 
+// CheckBranch fails unless the server serves a branch of this name as an instance: with the kind
+// NotFound without the branch, FailedPrecondition if the server serves no branches, or if tables
+// of its database hide this one. It needs the right to read all tables of the branch.
+func (c *Client) CheckBranch(ctx context.Context, name string) error {
+	const op = "check branch"
+	if err := c.ready(ctx); err != nil {
+		return databaseError(err)
+	}
+	_, err := c.instances.GetInstance(ctx, &adminpb.GetInstanceRequest{Name: c.branch(name)})
+	return branchError(op, name, err)
+}
+
+// branch is the name of a branch among resources.
+func (c *Client) branch(name string) string {
+	return wire.Instance{Project: c.own.Project, ID: name}.Branch()
+}
+
+func branchError(op, name string, err error) error {
+	if status.Code(err) == codes.InvalidArgument && branch.CheckName(name) == nil {
+		return &query.Error{Op: op, Kind: query.KindFailedPrecondition, Err: errors.New("the server does not serve branches, as smolwc serve --branches does")}
+	}
+	return clientError(op, "", "", err)
+}
+
 // DropBranch removes a branch that the server serves as an instance, with all of its files.
 // Calls about it are cancelled. It needs the right to administer all tables of the branch.
 func (c *Client) DropBranch(ctx context.Context, name string) error {
 	if err := c.ready(ctx); err != nil {
 		return databaseError(err)
 	}
-	_, err := c.instances.DeleteInstance(ctx, &adminpb.DeleteInstanceRequest{Name: wire.Instance{Project: c.own.Project, ID: name}.Branch()})
-	if status.Code(err) == codes.InvalidArgument && branch.CheckName(name) == nil {
-		return &query.Error{Op: "drop branch", Kind: query.KindFailedPrecondition, Err: errors.New("the server does not serve branches, as smolwc serve --branches does")}
-	}
-	return clientError("drop branch", "", "", err)
+	_, err := c.instances.DeleteInstance(ctx, &adminpb.DeleteInstanceRequest{Name: c.branch(name)})
+	return branchError("drop branch", name, err)
 }

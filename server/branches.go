@@ -178,6 +178,11 @@ func (b *branchServer) Unary(ctx context.Context, method string, req any, own fu
 			return b.drop(ctx, in.ID) // also one that is hidden
 		}
 	}
+	if get, ok := req.(*adminpb.GetInstanceRequest); ok {
+		if in, ok := wire.CutBranch(get.GetName()); ok && in.Project == b.catalog.Own.Project {
+			return b.get(ctx, in)
+		}
+	}
 	name, err := b.named(ctx, req)
 	switch {
 	case err != nil:
@@ -221,6 +226,29 @@ func (b *branchServer) Stream(ctx context.Context, method string, req any, own f
 	return b.call(ctx, name, method, req, other)
 }
 
+// get is a branch as an instance, if calls about the instance reach the branch. It opens none.
+func (b *branchServer) get(ctx context.Context, in wire.Instance) (any, error) {
+	found, err := b.o.Dir.Get(in.ID)
+	if err != nil {
+		return nil, catalog.Status(ctx, err)
+	}
+	if b.hidden(in) {
+		return nil, status.Errorf(codes.FailedPrecondition, "the branch %q is hidden: the database has tables in %s", in.ID, in)
+	}
+	return b.described(found), nil
+}
+
+// hidden reports whether an instance is the database's own, or has tables in it.
+func (b *branchServer) hidden(in wire.Instance) bool {
+	return in == b.catalog.Own || tableIn(b.catalog.DB, in) != ""
+}
+
+func (b *branchServer) described(found branch.Branch) *adminpb.Instance {
+	return &adminpb.Instance{
+		Name: b.instance(found.Name).String(), DisplayName: found.Name, State: adminpb.Instance_READY, Type: adminpb.Instance_PRODUCTION, CreateTime: timestamppb.New(found.Created),
+	}
+}
+
 // list adds the branches to the instances of their project. It opens none.
 func (b *branchServer) list(req *adminpb.ListInstancesRequest, own func() (any, error)) (any, error) {
 	resp, err := own()
@@ -233,10 +261,8 @@ func (b *branchServer) list(req *adminpb.ListInstancesRequest, own func() (any, 
 	}
 	list := resp.(*adminpb.ListInstancesResponse)
 	for _, found := range all {
-		if in := b.instance(found.Name); in != b.catalog.Own && tableIn(b.catalog.DB, in) == "" {
-			list.Instances = append(list.Instances, &adminpb.Instance{
-				Name: in.String(), DisplayName: in.ID, State: adminpb.Instance_READY, Type: adminpb.Instance_PRODUCTION, CreateTime: timestamppb.New(found.Created),
-			})
+		if !b.hidden(b.instance(found.Name)) {
+			list.Instances = append(list.Instances, b.described(found))
 		}
 	}
 	return list, nil

@@ -72,6 +72,49 @@ func TestADropDeletesNoInstanceOfTheName(t *testing.T) {
 	}
 }
 
+// Who must write only into a branch asks first: another instance of the name would be written.
+func TestAnInstanceOfTheDatabaseIsNoBranch(t *testing.T) {
+	tokens := server.OpenTokens(t.TempDir())
+	withBranches := branchesServed(t, server.Options{}, server.BranchOptions{})
+	withTokens := branchesServed(t, server.Options{Tokens: tokens}, server.BranchOptions{})
+	without := newRig(t)
+	for _, r := range []*rig{withBranches.rig, without} {
+		for _, in := range []string{"other", "hidden"} {
+			r.must(r.db.CreateTable(r.ctx(), schema.Table{Name: project + "/" + in + "/t", Families: []schema.Family{{Name: "f"}}}))
+		}
+	}
+	for _, name := range []string{"b", "hidden", instance} {
+		withBranches.branch(name)
+	}
+	withTokens.branch("b")
+	for _, c := range []struct {
+		r    *rig
+		kind query.Kind
+		of   []string
+	}{
+		{withBranches.rig, query.KindNotFound, []string{"other", "unknown"}},
+		{withBranches.rig, query.KindFailedPrecondition, []string{"hidden", instance}},
+		{without, query.KindFailedPrecondition, []string{"b", "other", instance, "unknown"}},
+	} {
+		db, err := client.Dial(c.r.addr, client.Options{Instance: parent})
+		c.r.must(err)
+		for _, name := range c.of {
+			if err := db.CheckBranch(c.r.ctx(), name); query.KindOf(err) != c.kind {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if c.r == withBranches.rig {
+			c.r.must(db.CheckBranch(c.r.ctx(), "b"))
+		}
+		c.r.must(db.Close())
+	}
+	for rights, want := range map[string]codes.Code{project + "/b/*": codes.OK, project + "/other/*": codes.PermissionDenied, "t": codes.PermissionDenied} {
+		ctx := withTokens.with(newToken(t, tokens, "agent"+want.String()+rights[:1], time.Time{}, grant(server.Read, rights)))
+		_, err := adminpb.NewBigtableInstanceAdminClient(withTokens.conn).GetInstance(ctx, &adminpb.GetInstanceRequest{Name: "projects/" + project + "/instances/b/branch"})
+		wantCode(t, rights, err, want)
+	}
+}
+
 // A call without rights to a branch does not open it: it would take the place of one in use.
 func TestCallsWithoutRightsOpenNoBranch(t *testing.T) {
 	tokens := server.OpenTokens(t.TempDir())
