@@ -174,7 +174,7 @@ func (c *command) hint(text string) {
 	}
 }
 
-// options are those of a session on the streams of the command.
+// options returns the options of a session that uses the command's streams.
 func (c *command) options(db *query.DB) shell.Options {
 	o := shell.Streams(db, c.stdin, c.stdout, c.stderr, c.getenv)
 	o.Quiet, o.Version = c.quiet, version()

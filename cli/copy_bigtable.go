@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,8 +101,9 @@ func (r *copyRun) copySlice(ctx context.Context) (err error) {
 
 // goesOn says how an interrupted copy is continued.
 func goesOn(o bigtable.Options) string {
-	if len(o.Masks) > 0 && len(o.MaskKey) == 0 {
-		return "its masks had a key that is gone, so copy anew, into another directory; with --mask-key a copy can be continued"
+	keyed := slices.ContainsFunc(o.Masks, func(m bigtable.Mask) bool { return m.Method != bigtable.Null })
+	if keyed && len(o.MaskKey) == 0 {
+		return "the key of its masks is gone, so copy into another directory; with --mask-key a copy can be continued"
 	}
 	if o.Follow {
 		return "the same command goes on, and without --follow ends it"

@@ -75,7 +75,7 @@ func (f *sliceFlags) options() (o bigtable.Options, err error) {
 		return o, nil
 	}
 	if len(o.Masks) == 0 {
-		return o, errors.New("--mask-key is the key of --mask; there is none")
+		return o, errors.New("--mask-key is given without --mask, which uses the key")
 	}
 	if o.MaskKey, err = maskKey(f.keyFile); err != nil {
 		return o, fmt.Errorf("--mask-key: %w", err)

@@ -119,14 +119,14 @@ func (n *session) begin(ctx context.Context) error {
 	}
 	if len(c.segments) == 0 {
 		n.foundMoments(n.db.Plumbing().Wall())
-		return n.anew(latest, "the archive begins")
+		return n.restart(latest, "the archive begins")
 	}
 	newest := c.segments[len(c.segments)-1]
 	blocks, err := readSegment(ctx, n.objects, newest)
 	if errors.Is(err, archive.ErrDamaged) { // its successor says so
 		n.head.Number, n.head.Since, n.head.Prev = newest.last+1, n.db.Plumbing().Wall().UnixMicro(), archive.Sum{}
 		n.foundMoments(n.db.Plumbing().Wall())
-		return n.anew(latest, fmt.Sprintf("the newest segment is damaged: %v", err))
+		return n.restart(latest, fmt.Sprintf("the newest segment is damaged: %v", err))
 	} else if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (n *session) begin(ctx context.Context) error {
 		return err
 	}
 	if why != "" {
-		return n.anew(latest, why)
+		return n.restart(latest, why)
 	}
 	n.head.After, n.head.Last = from, from
 	if n.o.Sent != nil {
@@ -237,8 +237,8 @@ func (n *session) openAt(ctx context.Context, from uint64, end *block) (log cf.L
 	return log, "", nil
 }
 
-// anew begins another log of the archive, at a position; a base follows.
-func (n *session) anew(at cf.Position, why string) (err error) {
+// restart begins another log of the archive, at a position; a base follows.
+func (n *session) restart(at cf.Position, why string) (err error) {
 	if n.head.Number == 0 {
 		n.head.Number, n.head.Since = 1, n.db.Plumbing().Wall().UnixMicro()
 	}

@@ -216,7 +216,7 @@ func TestALoadThatWasKeptAndDidNotCome(t *testing.T) {
 	p.must(p.follow())
 }
 
-// The last records of a standby are those of its primary, one after the other, over several logs
+// A standby and its primary have the same last records, in the same order, over several logs
 // and up to the note about a load, which each writes by itself.
 func TestTheLastRecordsOfALog(t *testing.T) {
 	ctx := t.Context()

@@ -348,8 +348,8 @@ func TestDeclaredTypesParseStrictly(t *testing.T) {
 	}
 }
 
-// A copy goes on after reads that fail at any message, also within a row, and a row that
-// begins anew is not in the target twice, nor are its adds.
+// A copy goes on after reads that fail at any message, also within a row. A row that
+// is sent again is in the target once, with its adds.
 func TestReadsThatFail(t *testing.T) {
 	e := newEmulator(t)
 	e.fleet(120)

@@ -39,7 +39,7 @@ type view[S Store] struct {
 }
 
 // Open opens a database with open, which Refresh calls again when changed reports that the
-// files are no longer those of a store.
+// files have changed since a store was opened.
 func Open[S Store](open func(ctx context.Context) (S, error), changed func(S) bool) (*Follower[S], error) {
 	s, err := open(context.Background())
 	if err != nil {
