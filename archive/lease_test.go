@@ -2,6 +2,9 @@ package archive
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"testing"
@@ -223,3 +226,24 @@ func TestLivenessOfProcesses(t *testing.T) {
 }
 
 func thisMachine() string { return thisProcess().Machine }
+
+// TestALeaseOfTheFuture: some servers look at the clock for Date once a second, so that a
+// lock seemed to have been renewed in less than no time.
+func TestALeaseOfTheFuture(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := time.Now().UTC()
+		w.Header().Set("Date", now.Format(http.TimeFormat))
+		w.Header().Set("Last-Modified", now.Add(time.Second).Format(http.TimeFormat))
+		_, _ = io.WriteString(w, `{"owner": "another", "host": "elsewhere", "pid": 1}`)
+	}))
+	t.Cleanup(s.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", TestAccess)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	a, err := Open(t.Context(), "s3://bucket/x?endpoint="+s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err := a.Holder(t.Context()); err != nil || h == nil || h.Renewed != 0 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
