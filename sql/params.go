@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"context"
 	"time"
 	"unicode/utf8"
 
@@ -52,7 +53,7 @@ func ParamsOf(params ...Param) (Params, error) {
 		}
 		kind, v := valueOf(p.Value)
 		if text, ok := v.(value.JSON); ok {
-			j, err := value.ParseJSON(string(text), false)
+			j, err := value.ParseJSON(context.Background(), string(text), false)
 			if err != nil {
 				return Params{}, parse.Invalid("parameter @%s: %v", p.Name, err)
 			}

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -503,7 +504,7 @@ func compileCast(p *planner, n *parse.Node) (*expr, error) {
 		v, err := value.ReadNumeric(n.Args[0].Text, true)
 		return fixedExpr(t, v), p.placed(err, n.Pos)
 	case n.Kind == parse.StringToken && t.Kind == value.TypeJSON:
-		v, err := value.ParseJSON(n.Args[0].Text, false)
+		v, err := value.ParseJSON(context.Background(), n.Args[0].Text, false)
 		return fixedExpr(t, v), p.placed(err, n.Pos)
 	}
 	return p.castTo(n, e, t)

@@ -3,7 +3,6 @@ package function
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,11 +13,9 @@ import (
 
 // documents are the functions that read a JSON, or a STRING of JSON: a text that is not JSON
 // yields no values. https://cloud.google.com/bigquery/docs/reference/standard-sql/json_functions
-var documents = slices.Concat(
+var documents = append(
 	extractors(steps, "JSON_VALUE", "JSON_QUERY", "JSON_VALUE_ARRAY", "JSON_QUERY_ARRAY"),
-	extractors(oldSteps, "JSON_EXTRACT_SCALAR", "JSON_EXTRACT", "JSON_EXTRACT_STRING_ARRAY", "JSON_EXTRACT_ARRAY"),
-	[]declaration{{"PARSE_JSON(STRING[STRING]) JSON", parseJSON}},
-)
+	extractors(oldSteps, "JSON_EXTRACT_SCALAR", "JSON_EXTRACT", "JSON_EXTRACT_STRING_ARRAY", "JSON_EXTRACT_ARRAY")...)
 
 // extractors are four functions with paths that are read by a function: of a single value, of any, and
 // of arrays of these.

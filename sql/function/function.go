@@ -46,7 +46,7 @@ var byName = sync.OnceValue(func() map[string][]*Function {
 		name, _, _ := strings.Cut(d.signature, "(")
 		all[name][len(all[name])-1].Nulls = true
 	}
-	for _, d := range slices.Concat(patterns, distances, series) {
+	for _, d := range slices.Concat(patterns, distances, series, parsers) {
 		add(d.signature, d.call)
 	}
 	for _, d := range ofBytes(all) {

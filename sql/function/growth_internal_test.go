@@ -3,6 +3,7 @@
 package function
 
 import (
+	"context"
 	"runtime"
 	"strings"
 	"testing"
@@ -99,7 +100,7 @@ func shortArgs(f *Function, at int, text string) []any {
 	case value.TypeBytes:
 		args[at] = []byte(text)
 	case value.TypeJSON:
-		j, err := value.ParseJSON(text, true)
+		j, err := value.ParseJSON(context.Background(), text, true)
 		if err != nil {
 			return nil
 		}

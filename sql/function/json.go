@@ -2,6 +2,7 @@ package function
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 
 	"github.com/smolwc/smolwc/sql/parse"
@@ -49,14 +50,14 @@ func CheckJSON(name string, t value.Type) error {
 	return nil
 }
 
-// parseJSON is PARSE_JSON of a text, with a wide_number_mode.
-func parseJSON(v []any) (any, error) {
+// parsers are PARSE_JSON of a text, with a wide_number_mode.
+var parsers = []long{{"PARSE_JSON(STRING[STRING]) JSON", func(ctx context.Context, v []any) (any, error) {
 	round, err := rounds(v, false)
 	if err != nil {
 		return nil, err
 	}
-	return value.ParseJSON(v[0].(string), round)
-}
+	return value.ParseJSON(ctx, v[0].(string), round)
+}}}
 
 // rounds reports whether the second argument, wide_number_mode, says so.
 func rounds(v []any, otherwise bool) (bool, error) {

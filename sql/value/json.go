@@ -2,6 +2,7 @@ package value
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
@@ -27,9 +28,10 @@ const (
 )
 
 // ParseJSON reads a text as PARSE_JSON does. Of members of an object with one name the first
-// counts. A number that a JSON does not have is an error, or the nearest one if round is set.
+// counts. A number that a JSON does not have is an error, or the nearest one if round is set. The
+// end of the context ends it, since many levels of names out of order take seconds.
 // https://github.com/google/googlesql/blob/master/docs/json_functions.md#parse_json
-func ParseJSON(text string, round bool) (JSON, error) {
+func ParseJSON(ctx context.Context, text string, round bool) (JSON, error) {
 	switch {
 	case len(text) > MaxJSON:
 		return "", parse.Invalid("a JSON has up to 16 MiB, and this text %d bytes", len(text))
@@ -40,7 +42,7 @@ func ParseJSON(text string, round bool) (JSON, error) {
 		var v json.RawMessage
 		return "", parse.Invalid("%.100q is not JSON: %v", text, json.Unmarshal(raw, &v))
 	}
-	r := jsonReader{in: text, round: round, jsonWriter: jsonWriter{out: make([]byte, 0, len(text))}}
+	r := jsonReader{ctx: ctx, in: text, round: round, jsonWriter: jsonWriter{out: make([]byte, 0, len(text))}}
 	if err := r.value(); err != nil {
 		return "", err
 	}
@@ -49,6 +51,7 @@ func ParseJSON(text string, round bool) (JSON, error) {
 
 // A jsonReader writes a text, whose syntax is right, in the one form.
 type jsonReader struct {
+	ctx   context.Context
 	in    string // the rest of the text
 	round bool
 	depth int
@@ -98,6 +101,9 @@ func (r *jsonReader) list(object bool) error {
 		r.space()
 		end := r.in[0]
 		if end == '}' || end == ']' {
+			if r.ctx.Err() != nil {
+				return r.ctx.Err()
+			}
 			r.in = r.in[1:]
 			r.closeObject(first, start)
 			r.out = append(r.out, end)

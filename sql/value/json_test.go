@@ -1,7 +1,9 @@
 package value_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -60,11 +62,11 @@ func drawJSON(t *rapid.T, depth int) string {
 func TestJSONComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawJSON(t, 3)
-		j, err := value.ParseJSON(text, false)
+		j, err := value.ParseJSON(t.Context(), text, false)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		if again, err := value.ParseJSON(string(j), false); err != nil || again != j {
+		if again, err := value.ParseJSON(t.Context(), string(j), false); err != nil || again != j {
 			t.Fatalf("%q is %q, and that %q, %v", text, j, again, err)
 		}
 		if j.Check() != nil || !json.Valid([]byte(j)) {
@@ -175,6 +177,16 @@ func quotedNaively(s string) string {
 	return text
 }
 
+// The end of the context ends the reading of a text, whose names are brought in order level by level.
+func TestParseJSONEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	text := strings.Repeat(`{"b":"`+strings.Repeat("x", 1<<10)+`","a":`, 100) + "1" + strings.Repeat("}", 100)
+	if _, err := value.ParseJSON(ctx, text, false); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 // Any text is a JSON, which is read as itself again, or an error.
 func FuzzParseJSON(f *testing.F) {
 	for _, text := range []string{
@@ -185,14 +197,14 @@ func FuzzParseJSON(f *testing.F) {
 		f.Add(text, false)
 	}
 	f.Fuzz(func(t *testing.T, text string, round bool) {
-		j, err := value.ParseJSON(text, round)
+		j, err := value.ParseJSON(t.Context(), text, round)
 		if err != nil {
 			if j != "" {
 				t.Errorf("%q is %q and %v", text, j, err)
 			}
 			return
 		}
-		if again, err := value.ParseJSON(string(j), false); err != nil || again != j || !utf8.ValidString(string(j)) || j.Check() != nil {
+		if again, err := value.ParseJSON(t.Context(), string(j), false); err != nil || again != j || !utf8.ValidString(string(j)) || j.Check() != nil {
 			t.Errorf("%q is %q, and that %q, %v", text, j, again, err)
 		}
 	})
@@ -202,8 +214,8 @@ func FuzzParseJSON(f *testing.F) {
 func TestNumbersOfJSONNeverChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,3})?`).Draw(t, "number")
-		j, err := value.ParseJSON(text, false)
-		rounded, failed := value.ParseJSON(text, true)
+		j, err := value.ParseJSON(t.Context(), text, false)
+		rounded, failed := value.ParseJSON(t.Context(), text, true)
 		if failed != nil { // it is too large
 			if err == nil {
 				t.Fatalf("%s is %s, and rounded %v", text, j, failed)
