@@ -60,7 +60,11 @@ func (v *Views) checkNew(view View) error {
 		return err
 	}
 	if v.Taken(view.Instance, view.Name) {
-		return refuse(query.KindAlreadyExists, "a view %q already exists", view.Instance+"/…/"+view.Name)
+		name := view.Name
+		if view.Instance != v.own {
+			name = view.Instance + "/…/" + name
+		}
+		return refuse(query.KindAlreadyExists, "a view %q already exists", name)
 	}
 	if _, ok := v.db.LookupTable(tableOf(v.own, view.Instance, view.Name).Stored); ok {
 		return refuse(query.KindAlreadyExists, "%q is a table; queries could not tell a view of this name from it", view.Name)

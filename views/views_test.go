@@ -88,7 +88,7 @@ func TestADatabaseHoldsItsViews(t *testing.T) {
 		{func() error { return v.Drop(ctx, views.View{Name: "big"}) }, query.KindFailedPrecondition, `drop view big: view "projects/local/instances/local/logicalViews/big" is protected from deletion`},
 		{func() error { return v.Drop(ctx, views.View{Name: "none"}) }, query.KindNotFound, `drop view none: logical view "projects/local/instances/local/logicalViews/none" not found`},
 		{func() error { return v.Create(ctx, views.View{Name: "t", SQL: "SELECT 1"}) }, query.KindAlreadyExists, `create view t: "t" is a table; queries could not tell a view of this name from it`},
-		{func() error { return v.Create(ctx, views.View{Name: "counts", SQL: "SELECT _key FROM t"}) }, query.KindAlreadyExists, `create view counts: a view "projects/local/instances/local/…/counts" already exists`},
+		{func() error { return v.Create(ctx, views.View{Name: "counts", SQL: "SELECT _key FROM t"}) }, query.KindAlreadyExists, `create view counts: a view "counts" already exists`},
 		{func() error { return v.Create(ctx, views.View{Name: "a/b", SQL: "SELECT _key FROM t"}) }, query.KindInvalidArgument, `create view a/b: view id "a/b" is not ^[_a-zA-Z0-9][-_.a-zA-Z0-9]*$`},
 		{func() error { return v.Create(ctx, views.View{Name: "w", SQL: "SELECT _key FROM u"}) }, query.KindInvalidArgument, `create view w: Table not found: u [at 1:18]`},
 		{func() error {
