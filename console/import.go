@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client/remote"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -90,6 +92,11 @@ func (p *importPage) look(v *visit) error {
 			p.LeftOut = statement.LeftOut(res.Proposal)
 			if p.Unsure = !res.Proposal.Unique; !known {
 				p.Create = ql.Print(create)
+			}
+			for i, f := range res.Fields { // as they fit without what na= leaves out
+				if at := slices.IndexFunc(res.Proposal.Columns, func(m transfer.Mapping) bool { return m.Field == f.Field && m.Type != cells.TypeAny }); at >= 0 {
+					res.Fields[i].Fits = res.Proposal.Columns[at].Type
+				}
 			}
 		}
 		p.see(st, &res)

@@ -88,6 +88,18 @@ func TestAFileIsImportedByAPage(t *testing.T) {
 	}
 }
 
+// The types on the page are those of the statement, which leaves NA out.
+func TestALookShowsTheProposedTypes(t *testing.T) {
+	at := newSite(t, nil)
+	seen, _ := at.upload("planes.csv", "tail,seats\nN1,150\nN2,NA\nN3,183\n", "act", "look", "table", "planes")
+	if statement := html.UnescapeString(seen); !strings.Contains(statement, "na=NA") || !strings.Contains(statement, "i64") {
+		t.Fatalf("the proposal:\n%s", seen)
+	}
+	if row := regexp.MustCompile(`(?s)<tr[^>]*>\s*<t[dh][^>]*>seats.*?</tr>`).FindString(seen); !strings.Contains(row, "i64") {
+		t.Errorf("the row of seats: %s", row)
+	}
+}
+
 // What cannot be imported is an error with the file's own name, and writes nothing.
 func TestAnImportByAPageIsRefused(t *testing.T) {
 	at := newSite(t, nil)
