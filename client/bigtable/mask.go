@@ -98,23 +98,13 @@ func (k masker) value(v cells.Value, by Method) cells.Value {
 		return cells.Bool(by != Null && seed[0]&1 == 1)
 	case cells.TypeF32:
 		f, _ := v.AsF32()
-		return cells.F32(float32(k.float(float64(f), by)))
+		return cells.F32(float32(k.float(float64(f), by, 32)))
 	case cells.TypeF64:
 		f, _ := v.AsF64()
-		return cells.F64(k.float(f, by))
+		return cells.F64(k.float(f, by, 64))
 	}
 	n, _ := v.Int()
-	n = k.integer(n, by)
-	if masked, fits := cells.Integer(v.Type(), n); fits {
-		return masked
-	}
-	switch v.Type() { // of few bits
-	case cells.TypeByte:
-		n &= math.MaxInt8
-	default:
-		n = int64(int32(n))
-	}
-	masked, _ := cells.Integer(v.Type(), n)
+	masked, _ := cells.Integer(v.Type(), k.integer(n, by, v.Type()))
 	return masked
 }
 
@@ -144,7 +134,7 @@ func (k masker) bytes(b []byte, by Method) []byte {
 	case isText(b):
 		return fakeText(b, k.random(b))
 	case len(b) == 8:
-		n := k.integer(int64(binary.BigEndian.Uint64(b)), by)
+		n := k.integer(int64(binary.BigEndian.Uint64(b)), by, cells.TypeI64)
 		return binary.BigEndian.AppendUint64(nil, uint64(n))
 	}
 	out, r := make([]byte, len(b)), k.random(b)
@@ -158,37 +148,43 @@ func (k masker) random(value []byte) *rand.Rand {
 	return rand.New(rand.NewChaCha8(k.seed(Fake, value)))
 }
 
-// integer is a new integer; a fake one has the sign and the number of digits.
-func (k masker) integer(n int64, by Method) int64 {
+// integer is a new integer of a type; a fake one has the sign and the number of digits.
+func (k masker) integer(n int64, by Method, of cells.Type) int64 {
 	if by == Null {
 		return 0
 	}
 	b := binary.BigEndian.AppendUint64(nil, uint64(n))
 	if by == Hash {
 		seed := k.seed(by, b)
-		return int64(binary.BigEndian.Uint64(seed[:]))
+		bits := binary.BigEndian.Uint64(seed[:])
+		switch of {
+		case cells.TypeByte:
+			return int64(uint8(bits))
+		case cells.TypeI32:
+			return int64(int32(bits))
+		}
+		return int64(bits)
 	}
 	r := k.random(b)
+	least, most := of.Bounds()
+	size, largest := uint64(n), uint64(most)
 	lowest, above := uint64(0), uint64(10)
-	size := uint64(n)
 	if n < 0 {
-		size = -size
+		size, largest = -size, -uint64(least)
+		lowest = 1
 	}
-	for above <= size && above <= math.MaxInt64/10 {
+	for above <= size {
 		lowest, above = above, above*10
 	}
-	if above <= size {
-		lowest, above = above, math.MaxInt64
-	}
-	fake := int64(lowest + r.Uint64N(above-lowest))
+	fake := lowest + r.Uint64N(min(above, largest+1)-lowest)
 	if n < 0 {
-		return -fake
+		return int64(-fake)
 	}
-	return fake
+	return int64(fake)
 }
 
-// float is a new number; a fake one has the sign and the size.
-func (k masker) float(f float64, by Method) float64 {
+// float is a new number of 32 or 64 bits; a fake one has the sign and the size.
+func (k masker) float(f float64, by Method, bits int) float64 {
 	b := binary.BigEndian.AppendUint64(nil, math.Float64bits(f))
 	switch {
 	case by == Null:
@@ -199,9 +195,12 @@ func (k masker) float(f float64, by Method) float64 {
 	case math.IsNaN(f) || math.IsInf(f, 0) || f == 0:
 		return f
 	}
-	fake, err := strconv.ParseFloat(string(fakeDigits(strconv.AppendFloat(nil, f, 'e', -1, 64), k.random(b))), 64)
-	if err != nil { // it is a number of as many digits
-		return 0
+	fake, err := strconv.ParseFloat(string(fakeDigits(strconv.AppendFloat(nil, f, 'e', -1, bits), k.random(b))), bits)
+	if err != nil && bits == 32 { // it is a number, but too large
+		return math.Copysign(math.MaxFloat32, f)
+	}
+	if err != nil {
+		return math.Copysign(math.MaxFloat64, f)
 	}
 	return fake
 }
