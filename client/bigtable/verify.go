@@ -35,8 +35,32 @@ func (c *copying) verify(ctx context.Context) error {
 				return v.run(ctx)
 			})
 		}
+		group.Go(func() error { return c.outside(ctx, t) })
 	}
 	return group.Wait()
+}
+
+const notOfCopy = "is in the target, and no row of this copy"
+
+// outside reports the target's rows without the prefix.
+func (c *copying) outside(ctx context.Context, t *table) error {
+	within := cf.Prefix(c.o.Prefix)
+	for _, rows := range []cf.Range{{End: within.Start}, {Start: within.End}} {
+		if rows == (cf.Range{}) { // the copy has no end there
+			continue
+		}
+		for own, err := range c.sums(ctx, t, rows, 0) {
+			if err != nil {
+				return err
+			}
+			c.reported(t, func(r *TableReport) {
+				r.Target.add(own.sum.Count)
+				r.Target.Checksum += own.sum.hash
+			})
+			c.differs(Difference{t.id, own.key, notOfCopy})
+		}
+	}
+	return nil
 }
 
 // A comparison compares a range of the rows of a table. It is the sink of a reading.
@@ -152,10 +176,13 @@ func (v *comparison) compare(ctx context.Context, key string, from, to sum) erro
 		}
 		to = own.sum
 	}
-	if one.sum.same(to) {
-		return nil
+	switch {
+	case one.sum.same(to):
+	case v.c.wanted(key):
+		v.c.differs(Difference{v.t.id, key, difference(one.sum, to)})
+	default:
+		v.c.differs(Difference{v.t.id, key, notOfCopy})
 	}
-	v.c.differs(Difference{v.t.id, key, difference(one.sum, to)})
 	return nil
 }
 
