@@ -61,7 +61,19 @@ func (r *copyRun) copySlice(ctx context.Context) (err error) {
 	if err != nil {
 		return fail(exitOpen, err)
 	}
-	defer func() { _ = from.Close() }()                  // nothing was written there
+	defer func() { _ = from.Close() }() // nothing was written there
+	line := &copyLine{out: r.stderr, shown: !r.quiet && isTerminal(r.stderr), lag: !r.quiet && r.follow}
+	o.Progress = func(p bigtable.Progress) {
+		if p.Fault != nil {
+			line.waits(p.Fault, r.quiet)
+			return
+		}
+		of := query.CopyProgress{Cells: p.Cells, Bytes: p.Bytes, Rows: p.Changed}
+		if of.Following = !p.Through.IsZero(); of.Following {
+			of.Lag = time.Since(p.Through)
+		}
+		line.show(of)
+	}
 	if err := bigtable.Check(ctx, from, o); err != nil { // before anything is created
 		return fail(exitFailed, err)
 	}
@@ -74,14 +86,6 @@ func (r *copyRun) copySlice(ctx context.Context) (err error) {
 		return fail(exitOpen, fmt.Errorf("--to: %w", err))
 	}
 	defer closing(to, &err)
-	line := &copyLine{out: r.stderr, shown: !r.quiet && isTerminal(r.stderr), lag: !r.quiet && r.follow}
-	o.Progress = func(p bigtable.Progress) {
-		of := query.CopyProgress{Cells: p.Cells, Bytes: p.Bytes, Rows: p.Changed}
-		if of.Following = !p.Through.IsZero(); of.Following {
-			of.Lag = time.Since(p.Through)
-		}
-		line.show(of)
-	}
 	report, err := bigtable.Copy(ctx, from, to, o)
 	line.clear()
 	if errors.Is(err, context.Canceled) {
@@ -89,6 +93,9 @@ func (r *copyRun) copySlice(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		return fail(exitFailed, err)
+	}
+	for _, m := range report.Unmet {
+		_, _ = fmt.Fprintf(r.stderr, "smolwc: the mask %s replaced no value; see that its columns are called so\n", m)
 	}
 	if err := unlessPiped(r.printSlice(report)); err != nil {
 		return fail(exitFailed, err)
@@ -167,7 +174,11 @@ func (r *copyRun) jsonSlice(report *bigtable.Report) error {
 		Verified    bool         `json:"verified"`
 		Differences []difference `json:"differences"`
 		Count       int64        `json:"difference_count"`
-	}{Resumed: report.Resumed, Verified: report.Verified, Differences: []difference{}, Count: report.Different}
+		Unmet       []string     `json:"unmet_masks"`
+	}{Resumed: report.Resumed, Verified: report.Verified, Differences: []difference{}, Count: report.Different, Unmet: []string{}}
+	for _, m := range report.Unmet {
+		out.Unmet = append(out.Unmet, m.String())
+	}
 	side := func(s bigtable.Sum) *jsonSide {
 		return &jsonSide{s.Rows, s.Cells, s.Bytes, fmt.Sprintf("%016x", s.Checksum)}
 	}

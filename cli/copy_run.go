@@ -135,6 +135,7 @@ type copyLine struct {
 	shown, lag bool
 	last       time.Time
 	began      bool
+	waited     time.Time // the last fault was printed then
 }
 
 const (
@@ -162,6 +163,16 @@ func (l *copyLine) show(p query.CopyProgress) {
 		text += "\n"
 	}
 	_, _ = io.WriteString(l.out, text)
+}
+
+// waits prints, now and then, why a copy comes no further.
+func (l *copyLine) waits(fault error, quiet bool) {
+	if quiet || time.Since(l.waited) < lagEvery {
+		return
+	}
+	l.clear()
+	l.waited = time.Now()
+	_, _ = fmt.Fprintf(l.out, "smolwc: %v; trying again\n", fault)
 }
 
 func (l *copyLine) clear() {

@@ -5,6 +5,7 @@ package bigtable
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -62,6 +63,11 @@ func (c *copying) run(ctx context.Context) error {
 		}
 		if err := c.copyTables(ctx); err != nil {
 			return err
+		}
+		for _, m := range c.o.Masks {
+			if !slices.Contains(c.met, m.String()) {
+				c.report.Unmet = append(c.report.Unmet, m)
+			}
 		}
 	}
 	if c.o.Follow {

@@ -1,6 +1,7 @@
 package bigtable
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
 	"github.com/smolwc/smolwc/query"
@@ -23,6 +25,7 @@ type copying struct {
 	o      Options
 	bound  uint64 // of the hashes of sampled keys, exclusive, or 0
 	masker masker
+	own    []byte // the note of this copy among others of the same target
 	limit  *rate.Limiter
 	record record
 	tables []*table
@@ -30,6 +33,7 @@ type copying struct {
 	mu     sync.Mutex // guards what follows
 	report *Report
 	told   Progress
+	met    []string // the masks that have replaced a value; some more than once
 	// throughs are the times before which the changes of tables are in the target.
 	throughs map[*table]time.Time
 }
@@ -69,6 +73,7 @@ func (c *copying) tell(n Count) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told.Count.add(n)
+	c.told.Fault = nil
 	if c.o.Progress != nil {
 		c.o.Progress(c.told)
 	}
@@ -125,6 +130,7 @@ const (
 	rangeNotes = "bigtable/range/" // then the table, a slash and the number of the range
 	// changesNote and the table: a time, see followed.
 	changesNote = "bigtable/changes/"
+	runNote     = "bigtable/run" // which of the copies writes the target, see owned
 	allNotes    = "bigtable/"
 )
 
@@ -142,4 +148,30 @@ func damagedNote(name string, err error) error {
 
 func rangeNote(table string, number int) string {
 	return fmt.Sprintf("%s%s/%04d", rangeNotes, table, number)
+}
+
+// atOnce is the run note of a target that two copies have written.
+const atOnce = "two copies at once"
+
+var errAtOnce = newError(query.KindConflict, "", "another copy has written the target at the same time, so sums may count twice; copy into a new database")
+
+// claim notes that this copy writes the target.
+func (c *copying) claim(ctx context.Context) error {
+	id := uuid.New()
+	c.own = []byte(id.String())
+	return written(ctx, "", c.to.Plumbing().SetNote(ctx, runNote, c.own))
+}
+
+// owned is an error if another copy, of this process or of another one on TiKV, has begun
+// to write the target. What either writes may be removed or doubled by the other, so
+// neither goes on.
+func (c *copying) owned(ctx context.Context) error {
+	notes, err := c.to.Plumbing().Notes(ctx, runNote)
+	if err != nil || bytes.Equal(notes[runNote], c.own) {
+		return err
+	}
+	if err := c.to.Plumbing().SetNote(ctx, runNote, []byte(atOnce)); err != nil {
+		return written(ctx, "", err)
+	}
+	return errAtOnce
 }

@@ -35,6 +35,7 @@ var kinds = map[codes.Code]query.Kind{
 	codes.NotFound:           query.KindNotFound,
 	codes.InvalidArgument:    query.KindInvalidArgument,
 	codes.FailedPrecondition: query.KindFailedPrecondition,
+	codes.OutOfRange:         query.KindFailedPrecondition,
 	codes.Unimplemented:      query.KindFailedPrecondition,
 	codes.Unauthenticated:    query.KindFailedPrecondition,
 	codes.PermissionDenied:   query.KindFailedPrecondition,
@@ -57,6 +58,10 @@ func sourceError(ctx context.Context, place string, google bool, table string, e
 	}
 	hint := ""
 	switch {
+	case code == codes.OutOfRange:
+		hint = "; copy into a new database"
+	case !google && code == codes.Unauthenticated:
+		hint = "; smolwc copy sends the token in $SMOLWC_TOKEN"
 	case !google:
 	case code == codes.Unauthenticated:
 		hint = "; the credentials are those of gcloud auth application-default login, or of the file in $GOOGLE_APPLICATION_CREDENTIALS"

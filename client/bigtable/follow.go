@@ -1,6 +1,7 @@
 package bigtable
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -71,7 +73,7 @@ func (c *copying) beginChanges(ctx context.Context, notes map[string][]byte) err
 
 var (
 	errEnough = errors.New("no more changes are wanted")
-	errMoved  = status.Error(codes.Unavailable, "the partitions of the changes are others now")
+	errMoved  = status.Error(codes.Unavailable, "the change stream was closed, as when its partitions change")
 )
 
 func (c *copying) partitions(ctx context.Context, t *table) ([]*bigtablepb.StreamPartition, error) {
@@ -226,36 +228,43 @@ func (f *following) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return canceled(ctx, f.t.id)
-		case err == errMoved: // which is no fault
-			tries = min(tries, 3)
+		case err == errMoved && tries == 1: // which is no fault
+			err = nil
+		case err == errMoved && tries >= f.c.o.attempts:
+			return newError(query.KindUnavailable, f.t.id, "%s closes the change stream whenever it is read, %d times without anything new; the target has the changes before %s, and the same copy goes on from there",
+				f.c.from.place, tries, f.since.UTC().Format(time.RFC3339))
 		case tries >= f.c.o.attempts || !passes(err):
 			return f.c.from.failed(ctx, f.t.id, err)
 		}
-		if err := f.c.pause(ctx, f.t.id, tries); err != nil {
+		if err := f.c.pause(ctx, f.t.id, tries, err); err != nil {
 			return err
 		}
 	}
 }
 
-// partitions reads all partitions until one of them ends.
+// partitions reads all partitions until one of them ends, and notes how far it came.
 func (f *following) partitions(ctx context.Context) error {
 	all, err := f.c.partitions(ctx, f.t)
 	if err != nil {
 		return err
 	}
-	f.through = slices.Repeat([]time.Time{f.since}, len(all))
-	group, ctx := errgroup.WithContext(ctx)
+	since := f.since
+	f.through = slices.Repeat([]time.Time{since}, len(all))
+	group, reading := errgroup.WithContext(ctx)
 	for i, p := range all {
 		group.Go(func() error {
-			return f.c.changes(ctx, f.t, p, f.since, func(keys []string, through time.Time) error {
-				if err := f.apply(ctx, keys); err != nil {
+			return f.c.changes(reading, f.t, p, since, func(keys []string, through time.Time) error {
+				if err := f.apply(reading, keys); err != nil {
 					return err
 				}
-				return f.advance(ctx, i, through, len(keys))
+				return f.advance(reading, i, through, len(keys))
 			})
 		})
 	}
-	return group.Wait()
+	if err = group.Wait(); !passes(err) {
+		return err
+	}
+	return cmp.Or(f.note(ctx, 0), err)
 }
 
 // advance notes the time before which the changes of all partitions are applied.
@@ -265,10 +274,18 @@ func (f *following) advance(ctx context.Context, partition int, through time.Tim
 	if through.After(f.through[partition]) {
 		f.through[partition] = through
 	}
+	f.c.tellChanges(f.t, rows, slices.MinFunc(f.through, time.Time.Compare))
+	return f.note(ctx, f.c.o.heartbeat)
+}
+
+// note notes how far all partitions are, if that is some time after the last note.
+func (f *following) note(ctx context.Context, after time.Duration) error {
 	all := slices.MinFunc(f.through, time.Time.Compare)
-	f.c.tellChanges(f.t, rows, all)
-	if all.Sub(f.since) < f.c.o.heartbeat {
+	if all.Sub(f.since) <= after {
 		return nil
+	}
+	if err := f.c.owned(ctx); err != nil {
+		return err
 	}
 	if err := f.c.setNote(ctx, changesNote+f.t.id, followed{all}); err != nil {
 		return err
@@ -283,6 +300,9 @@ func (c *copying) tellChanges(t *table, rows int, through time.Time) {
 	defer c.mu.Unlock()
 	if c.throughs == nil {
 		c.throughs = map[*table]time.Time{}
+	}
+	if rows > 0 || through.After(c.throughs[t]) {
+		c.told.Fault = nil
 	}
 	c.throughs[t] = through
 	c.told.Changed += int64(rows)

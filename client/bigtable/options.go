@@ -59,6 +59,9 @@ type Progress struct {
 	// source's clock: all changes before are in the target. It is zero until Copy follows.
 	Changed int64
 	Through time.Time
+	// Fault is why a call to the source failed that is made again; nil since there was
+	// progress.
+	Fault error
 }
 
 // A Report is the result of a [Copy].
@@ -67,6 +70,9 @@ type Report struct {
 	// Resumed says that the target was the unfinished target of this copy, and Found that
 	// it was the whole copy and was only compared.
 	Resumed, Found bool
+	// Unmet are the masks that replaced no value: perhaps what they name is called otherwise,
+	// and was copied as it is.
+	Unmet []Mask
 	// Verified says that source and target were compared.
 	Verified bool
 	// Differences are the first rows that differ, at most ten, and Different is how many

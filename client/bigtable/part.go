@@ -2,6 +2,7 @@ package bigtable
 
 import (
 	"context"
+	"slices"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -35,6 +36,8 @@ type progress struct {
 	Through []byte `json:"through,omitempty"`
 	Count   Count  `json:"count"`
 	Done    bool   `json:"done,omitempty"`
+	// Met are the masks that have replaced a value.
+	Met []string `json:"met,omitempty"`
 }
 
 func (p *part) copy(ctx context.Context) error {
@@ -160,16 +163,32 @@ func (p *part) noted(ctx context.Context) error {
 	return p.store(ctx)
 }
 
+// counts reports what was copied, now or before.
+func (p *part) counts(n Count) {
+	p.c.reported(p.t, func(r *TableReport) {
+		r.Copied.add(n)
+		p.c.met = append(p.c.met, p.done.Met...)
+	})
+	p.c.tell(n)
+}
+
 // store notes how far the part is. The note is synced, and so is what was written before.
 func (p *part) store(ctx context.Context) error {
 	p.done.Through, p.since = []byte(p.through), 0
 	p.done.Count.add(p.counted)
+	for m := range p.met {
+		if text := m.String(); !slices.Contains(p.done.Met, text) {
+			p.done.Met = append(p.done.Met, text)
+		}
+	}
+	if err := p.c.owned(ctx); err != nil {
+		return err
+	}
 	if err := p.c.setNote(ctx, p.note, &p.done); err != nil {
 		return err
 	}
 	n := p.counted
 	p.counted = Count{}
-	p.c.reported(p.t, func(r *TableReport) { r.Copied.add(n) })
-	p.c.tell(n)
+	p.counts(n)
 	return nil
 }

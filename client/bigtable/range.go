@@ -93,8 +93,7 @@ func (c *copying) left(t *table, ends [][]byte, notes map[string][]byte) ([]*par
 				return nil, damagedNote(p.note, err)
 			}
 			p.reading.last = string(p.done.Through)
-			c.reported(t, func(r *TableReport) { r.Copied.add(p.done.Count) })
-			c.tell(p.done.Count)
+			p.counts(p.done.Count)
 		}
 		if !p.done.Done {
 			parts = append(parts, p)

@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
 )
 
 // A sink takes the rows of a read, cell by cell.
@@ -34,7 +35,8 @@ type reading struct {
 	t    *table
 	rows cf.Range
 	to   sink
-	last string // the rows up to it have been given
+	last string         // the rows up to it have been given
+	met  map[*Mask]bool // the masks that have replaced a value
 }
 
 // run reads the rows that are left.
@@ -179,7 +181,7 @@ func (r *reading) repeat(ctx context.Context, read func() error) error {
 		if tries >= r.c.o.attempts || !passes(err) || ctx.Err() != nil {
 			return r.c.from.failed(ctx, r.t.id, err)
 		}
-		if err := r.c.pause(ctx, r.t.id, tries); err != nil {
+		if err := r.c.pause(ctx, r.t.id, tries, err); err != nil {
 			return err
 		}
 	}
@@ -224,17 +226,14 @@ func (r *reading) stream(ctx context.Context, req *bigtablepb.ReadRowsRequest, t
 func (c *copying) wait(ctx context.Context, n int) error {
 	for most := c.limit.Burst(); n > 0 && most > 0; n -= most {
 		if err := c.limit.WaitN(ctx, min(n, most)); err != nil {
-			return canceledOr(ctx, err)
+			if ctx.Err() != nil {
+				return canceled(ctx, "")
+			}
+			// It would come after the context's deadline, and is not waited for.
+			return &query.Error{Op: op, Kind: query.KindCanceled, Err: context.DeadlineExceeded}
 		}
 	}
 	return nil
-}
-
-func canceledOr(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return canceled(ctx, "")
-	}
-	return err
 }
 
 // A rowBuilder puts the chunks of an answer together. Each large value is put together in
@@ -369,9 +368,19 @@ func (b *rowBuilder) decoded() (cells.Value, error) {
 	case err != nil:
 		return v, b.fault("at %d: %s", int64(b.ts), wire.StatusText(err))
 	case mask != nil:
+		if !b.r.met[mask] {
+			b.r.meet(mask)
+		}
 		v = b.r.c.masker.value(v, mask.Method)
 	}
 	return v, nil
+}
+
+func (r *reading) meet(m *Mask) {
+	if r.met == nil {
+		r.met = map[*Mask]bool{}
+	}
+	r.met[m] = true
 }
 
 // fault is an error of an answer, with its row.

@@ -20,7 +20,7 @@ func (c *copying) again(ctx context.Context, table string, call func() error) er
 		if err == nil || tries >= c.o.attempts || !passes(err) || ctx.Err() != nil {
 			return c.from.failed(ctx, table, err)
 		}
-		if err := c.pause(ctx, table, tries); err != nil {
+		if err := c.pause(ctx, table, tries, err); err != nil {
 			return err
 		}
 	}
@@ -42,8 +42,13 @@ func passes(err error) bool {
 	return false
 }
 
-// pause waits longer with each try, up to ten seconds.
-func (c *copying) pause(ctx context.Context, table string, tries int) error {
+// pause waits longer with each try, up to ten seconds, and tells why.
+func (c *copying) pause(ctx context.Context, table string, tries int, why error) error {
+	c.mu.Lock()
+	if c.told.Fault = c.from.failed(ctx, table, why); why != nil && c.o.Progress != nil {
+		c.o.Progress(c.told)
+	}
+	c.mu.Unlock()
 	most := min(c.o.pause<<min(tries, 10), 10*time.Second)
 	timer := time.NewTimer(most/2 + rand.N(most/2))
 	defer timer.Stop()

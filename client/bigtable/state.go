@@ -37,6 +37,13 @@ func (c *copying) state(ctx context.Context) (state, error) {
 	if err != nil {
 		return fresh, err
 	}
+	run, err := c.to.Plumbing().Notes(ctx, runNote)
+	if err != nil {
+		return fresh, err
+	}
+	if string(run[runNote]) == atOnce {
+		return fresh, errAtOnce
+	}
 	text, ok := notes[recordNote]
 	switch {
 	case !ok && marked && of != c.id():
@@ -101,6 +108,9 @@ func (c *copying) begin(ctx context.Context, s state) error {
 			return err
 		}
 	}
+	if err := c.claim(ctx); err != nil {
+		return err
+	}
 	if c.o.Follow {
 		notes := map[string][]byte{}
 		if s != fresh { // it may have tables that are new since
@@ -138,6 +148,9 @@ func (c *copying) empty(ctx context.Context) error {
 func (c *copying) finish(ctx context.Context) error {
 	if c.report.Found {
 		return nil
+	}
+	if err := c.owned(ctx); err != nil {
+		return err
 	}
 	notes, err := c.to.Plumbing().Notes(ctx, allNotes)
 	if err != nil {

@@ -59,7 +59,7 @@ func (c *copying) list(ctx context.Context) ([]string, error) {
 		}
 	}
 	if len(ids) == 0 {
-		return nil, newError(query.KindNotFound, "", "there are no tables in %s", c.from.place)
+		return nil, newError(query.KindNotFound, "", "there are no tables in %s, or none that these credentials may read", c.from.place)
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
