@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
 )
 
 var copyKills = flag.Int("copy-kills", 3, "how often TestKilledCopies kills a copy")
@@ -52,6 +55,63 @@ func TestKilledCopies(t *testing.T) {
 	same.Args = append(same.Args[:len(same.Args)-1], "--verify")
 	if out, err := same.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// The same of a copy from a server, which has its source's cells in the end, each sum once.
+func TestKilledSlices(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	for round := range 3 {
+		changeSource(t, from, round, 4000)
+	}
+	source, err := query.Open(from, query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(source, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	ctx, stop := context.WithCancel(context.Background())
+	go func() { served <- s.Serve(ctx, listener) }()
+	t.Cleanup(func() { stop(); <-served; _ = source.Close() })
+	slice := func(to string, more ...string) *exec.Cmd {
+		c := exec.Command(os.Args[0], append([]string{"copy", "--from", "bigtable://local/local?endpoint=" + listener.Addr().String(), "--to", to}, more...)...)
+		c.Env = append(os.Environ(), beSmolwc+"=1")
+		return c
+	}
+	began := time.Now()
+	if out, err := slice(filepath.Join(dir, "whole")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	took := time.Since(began)
+	for range *copyKills {
+		c := slice(to)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(rand.N(took))
+		_ = c.Process.Signal(syscall.SIGKILL) // it may have ended
+		_ = c.Wait()
+	}
+	if out, err := slice(to, "--verify").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	target, err := query.OpenReadOnly(to, query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	got, err := source.Compare(t.Context(), target, []string{"t"}, nil)
+	if err != nil || got.Count != 0 || got.Tables[0].Of != got.Tables[0].And || got.Tables[0].Of.Cells < 1000 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -24,6 +24,8 @@ type hostile struct {
 	families map[string]*adminpb.ColumnFamily
 	answers  []string // to calls of ReadRows, in turn: chunks as in TestChunks; / parts messages
 	samples  []string
+	// rows, if it is set, is the answer to ReadRows.
+	rows func(bigtablepb.Bigtable_ReadRowsServer) error
 
 	partitions func() // is called when they are asked for
 	changes    func(bigtablepb.Bigtable_ReadChangeStreamServer) error
@@ -57,6 +59,9 @@ func (h *hostile) SampleRowKeys(_ *bigtablepb.SampleRowKeysRequest, s bigtablepb
 
 // ReadRows gives the next answer; one that ends with "fails" ends so.
 func (h *hostile) ReadRows(_ *bigtablepb.ReadRowsRequest, s bigtablepb.Bigtable_ReadRowsServer) error {
+	if h.rows != nil {
+		return h.rows(s)
+	}
 	if len(h.answers) == 0 {
 		return nil
 	}
