@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/smolwc/smolwc/branch"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cli"
 	"github.com/smolwc/smolwc/mcp"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
@@ -25,7 +27,15 @@ import (
 	"github.com/smolwc/smolwc/views"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// If it is set, the test binary runs as smolwc.
+const beSmolwc = "SMOLWC_TEST_BE_SMOLWC"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beSmolwc) != "" {
+		os.Exit(cli.Main(nil))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -148,6 +158,9 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// anything is expected of a call that may be refused or not.
+const anything = "*"
+
 // hostile are calls that try for rows outside of the view planes, for more than the budget, or to
 // end the server. What an agent is told must not name what it does not see.
 var hostile = []struct{ tool, args, want string }{
@@ -178,7 +191,36 @@ var hostile = []struct{ tool, args, want string }{
 	{"query", q(`SELECT * FROM payroll TABLESAMPLE BERNOULLI (50 PERCENT)`), `Table not found: payroll`},
 	{"query", q(`SELECT * /* planes */ FROM -- planes` + "\n" + `payroll`), `Table not found: payroll`},
 	{"query", q("SELECT * FROM planes -- \u2028 \n, payroll"), `Table not found: payroll`},
+	{"query", q(`SELECT * FROM INFORMATION_SCHEMA.TABLES`), ``},
+	{"query", q("SELECT * FROM `INFORMATION_SCHEMA.COLUMNS`"), `Table not found`},
+	{"query", q(`SELECT table_name FROM local.INFORMATION_SCHEMA.TABLES`), ``},
+	{"query", q(`SELECT * FROM __TABLES__`), `Table not found: __TABLES__`},
+	{"query", q(`WITH payroll AS (SELECT * FROM payroll) SELECT * FROM payroll`), `Table not found: payroll`},
+	{"query", q(`WITH RECURSIVE a AS (SELECT 1 AS x UNION ALL SELECT 2 FROM payroll) SELECT * FROM a`), ``},
+	{"query", q(`SELECT a.x FROM (WITH payroll AS (SELECT 1 AS x) SELECT x FROM payroll) AS a CROSS JOIN payroll`), ``},
+	{"query", q(`SELECT (WITH payroll AS (SELECT 1 AS x) SELECT x FROM payroll) AS a, (SELECT COUNT(*) FROM payroll) AS b`), ``},
+	{"query", q(`SELECT COUNT(*) FROM planes AS payroll CROSS JOIN payroll`), ``},
+	{"query", q(`SELECT model FROM planes AS p LEFT JOIN UNNEST([1]) AS x ON EXISTS(SELECT 1 FROM payroll)`), ``},
+	{"query", q(`SELECT * FROM planes EXCEPT DISTINCT SELECT * FROM payroll`), ``},
+	{"query", q(`SELECT * EXCEPT (meta) FROM fleet`), `Table not found: fleet`},
+	{"query", q(`SELECT JSON_VALUE('{"a":1}', (SELECT MAX(CAST(_key AS STRING)) FROM payroll))`), `Table not found: payroll`},
+	{"query", q(`@{allow_incomplete_view=true} SELECT * FROM payroll`), ``},
+	{"query", q(`FROM payroll`), ``},
+	{"query", q(`TABLE payroll`), `Syntax error`},
+	{"query", q(`SELECT * FROM @payroll`), ``},
+	{"query", q(`SELECT @payroll`), ``},
 	// Columns and rows that the view leaves out.
+	{"query", q(`SELECT TO_JSON_STRING(p) FROM planes AS p`), anything},
+	{"query", q(`SELECT JSON_QUERY(TO_JSON(p), '$') FROM planes AS p`), anything},
+	{"query", q(`SELECT ARRAY_AGG(STRUCT(plane, model, seats)) AS a FROM planes`), anything},
+	{"query", q(`SELECT MAX(plane) OVER () AS m, COUNT(*) OVER () AS n FROM planes`), anything},
+	{"query", q(`SELECT * FROM planes FOR SYSTEM_TIME AS OF TIMESTAMP '2001-01-01'`), anything},
+	{"query", q(`SELECT * FROM planes TABLESAMPLE SYSTEM (100 PERCENT)`), anything},
+	{"query", q(`SELECT p.* FROM planes AS p, p.meta`), ``},
+	{"query", q(`SELECT CLUSTER_ATTRIBUTE('payroll')`), anything},
+	{"query", q(`SELECT SESSION_USER()`), anything},
+	{"query", q(`SELECT @@version`), anything},
+	{"query", q(`WITH a AS (SELECT * FROM planes) SELECT COUNT(*) AS n FROM a AS x JOIN a AS y ON x.plane = y.plane`), `"rows":[[4]]`},
 	{"query", q(`SELECT meta FROM planes`), `Unrecognized name: meta`},
 	{"query", q(`SELECT planes.meta['public'] FROM planes`), `meta`},
 	{"query", q(`SELECT publik FROM planes`), `Unrecognized name: publik`},
@@ -214,6 +256,9 @@ var hostile = []struct{ tool, args, want string }{
 	{"query", q(`EXPLAIN SELECT * FROM planes`), `EXPLAIN is the tool explain`},
 	{"query", q(`EXPLAIN ANALYZE SELECT * FROM planes`), `EXPLAIN is the tool explain`},
 	{"explain", q(`EXPLAIN ANALYZE SELECT * FROM planes`), `EXPLAIN is the tool explain`},
+	{"query", q(`/* a query */ EXPLAIN ANALYZE SELECT * FROM planes`), `EXPLAIN is the tool explain`},
+	{"query", q(`EXPLAIN ANALYZE SELECT * FROM payroll`), ``},
+	{"query", q(`EXPLAIN (ANALYZE) SELECT * FROM payroll`), ``},
 	{"explain", q(`ANALYZE SELECT * FROM planes`), `Syntax error`},
 	{"explain", q(`SELECT * FROM payroll`), `Table not found: payroll`},
 	{"explain", q(`SELECT * FROM planes`), `"within_budget":true}`}, // without steps, which name fleet
@@ -267,16 +312,15 @@ func q(text string) string {
 var secrets = []string{"payroll", "earners", "fleet", "salary", "9876", "hushhush", "B747", "staff", "public", "plane#4", "big"}
 
 func TestHostileCallsSeeNothingBeyondTheView(t *testing.T) {
-	attack(t, mcp.Options{DB: open(t), Names: []string{"planes"}})
+	attack(t, connect(t, mcp.Options{DB: open(t), Names: []string{"planes"}}))
 }
 
-func attack(t *testing.T, o mcp.Options) {
+func attack(t *testing.T, agent *sdk.ClientSession) {
 	t.Helper()
-	agent := connect(t, o)
 	for _, c := range hostile {
 		got, failed := call(t, agent, c.tool, c.args)
 		shown := fmt.Sprintf("%s %.200s: %.500s", c.tool, c.args, got)
-		if !strings.Contains(got, c.want) {
+		if c.want != anything && !strings.Contains(got, c.want) {
 			t.Errorf("%s\nwant in it %s", shown, c.want)
 		}
 		for _, s := range secrets {
@@ -353,6 +397,9 @@ var overBudget = []string{
 	`SELECT _key FROM big TABLESAMPLE BERNOULLI (0.1 PERCENT)`,
 	`SELECT * FROM UNPACK((SELECT f FROM big(with_history => TRUE)))`,
 	`FROM big |> AGGREGATE COUNT(*)`,
+	`SELECT (SELECT COUNT(*) FROM big) AS n`,
+	`SELECT model FROM planes WHERE EXISTS(SELECT 1 FROM big WHERE f['x'] = 'none')`,
+	`WITH b AS (SELECT _key FROM big) SELECT COUNT(*) FROM b AS x CROSS JOIN b AS y`,
 }
 
 func TestQueriesOverBudgetDoNotRun(t *testing.T) {

@@ -16,17 +16,29 @@ import (
 // serve is a client of a server of the database.
 func serve(t *testing.T, db *query.DB) *client.Client {
 	t.Helper()
-	s, err := server.New(db, server.Options{})
+	return dial(t, served(t, db, server.Options{}), "")
+}
+
+func dial(t *testing.T, addr, token string) *client.Client {
+	t.Helper()
+	c, err := client.Dial(addr, client.Options{Token: token})
+	must(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// served is the address of a server of the database.
+func served(t *testing.T, db *query.DB, o server.Options) string {
+	t.Helper()
+	s, err := server.New(db, o)
 	must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ctx, listener) }()
-	c, err := client.Dial(listener.Addr().String(), client.Options{})
-	must(t, err)
-	t.Cleanup(func() { _ = c.Close(); stop(); <-served })
-	return c
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, listener) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return listener.Addr().String()
 }
 
 // Over the network the server judges, with the same verdicts.
@@ -56,7 +68,7 @@ func TestServersJudgeBudgets(t *testing.T) {
 }
 
 func TestHostileCallsSeeNothingBeyondAServersView(t *testing.T) {
-	attack(t, mcp.Options{Client: serve(t, open(t)), Names: []string{"planes"}})
+	attack(t, connect(t, mcp.Options{Client: serve(t, open(t)), Names: []string{"planes"}}))
 }
 
 // An estimate can be wrong: the server ends the query then.

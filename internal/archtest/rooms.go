@@ -219,7 +219,7 @@ var rooms = map[string]room{
 	"shell/shelltest":    {imports: []string{"query", "shell", datadriven}},
 
 	// Agents' protocol, and the only package with its library.
-	"mcp": {imports: []string{"branch", "cells", "cf", "client", "query", "query/read", "query/write", "schema", "sql", "sql/value", "views", mcpsdk}, tests: []string{"api/smolwcpb", "server"}},
+	"mcp": {imports: []string{"branch", "cells", "cf", "client", "query", "query/read", "query/write", "schema", "sql", "sql/value", "views", mcpsdk}, tests: []string{"api/smolwcpb", "cli", "server", adminpb, grpc}},
 
 	"cli/internal/config": {imports: []string{"query", "schema", "internal/osfile", viper, mapstruct, yaml}},
 	"internal/archtest":   {},
