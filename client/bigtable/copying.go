@@ -163,8 +163,8 @@ func (c *copying) claim(ctx context.Context) error {
 }
 
 // owned is an error if another copy, of this process or of another one on TiKV, has begun
-// to write the target. What either writes may be removed or doubled by the other, so
-// neither goes on.
+// to write the target. Either may have removed or doubled rows of the other, so neither
+// goes on.
 func (c *copying) owned(ctx context.Context) error {
 	notes, err := c.to.Plumbing().Notes(ctx, runNote)
 	if err != nil || bytes.Equal(notes[runNote], c.own) {

@@ -70,8 +70,8 @@ type Report struct {
 	// Resumed says that the target was the unfinished target of this copy, and Found that
 	// it was the whole copy and was only compared.
 	Resumed, Found bool
-	// Unmet are the masks that replaced no value: perhaps what they name is called otherwise,
-	// and was copied as it is.
+	// Unmet are the masks that replaced no value: perhaps their columns are called otherwise,
+	// and were copied as they are.
 	Unmet []Mask
 	// Verified says that source and target were compared.
 	Verified bool

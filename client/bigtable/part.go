@@ -163,7 +163,7 @@ func (p *part) noted(ctx context.Context) error {
 	return p.store(ctx)
 }
 
-// counts reports what was copied, now or before.
+// counts reports a number of rows that were copied, now or before.
 func (p *part) counts(n Count) {
 	p.c.reported(p.t, func(r *TableReport) {
 		r.Copied.add(n)

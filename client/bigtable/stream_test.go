@@ -32,8 +32,8 @@ func heartbeat(at time.Time) *bigtablepb.ReadChangeStreamResponse {
 	return &bigtablepb.ReadChangeStreamResponse{StreamRecord: &bigtablepb.ReadChangeStreamResponse_Heartbeat_{Heartbeat: &bigtablepb.ReadChangeStreamResponse_Heartbeat{EstimatedLowWatermark: timestamppb.New(at)}}}
 }
 
-// closer is a following of a source that closes its change stream each time, after what
-// send sends.
+// closer is a following of a source that closes its change stream each time, after the
+// messages of send.
 func closer(t *testing.T, send func(s bigtablepb.Bigtable_ReadChangeStreamServer) error, told func(Progress)) *following {
 	t.Helper()
 	h := &hostile{partitions: func() {}, changes: func(s bigtablepb.Bigtable_ReadChangeStreamServer) error {
@@ -116,7 +116,7 @@ var changingTable = schema.Table{Name: "t", ChangeStream: 24 * time.Hour, Famili
 	{Name: "sum", Aggregate: schema.AggregateSum}, {Name: "max", Aggregate: schema.AggregateMax},
 }}
 
-// changeAtRandom makes changes of all kinds in a few rows. What is in pii names a pilot.
+// changeAtRandom makes changes of all kinds in a few rows. Texts in pii name pilots.
 func changeAtRandom(t *testing.T, db *query.DB, r *rand.Rand, n int) {
 	t.Helper()
 	for range n {
@@ -150,7 +150,7 @@ func changeAtRandom(t *testing.T, db *query.DB, r *rand.Rand, n int) {
 	}
 }
 
-// maskedDump is what a copy with masks should have of a table.
+// maskedDump is a dump of a table as a copy with masks should have it.
 func maskedDump(t *testing.T, db *query.DB, masks []Mask, key []byte) (all []string) {
 	t.Helper()
 	for c, err := range db.Table("t").ScanCells(t.Context()) {
@@ -274,7 +274,7 @@ func TestFaultsAreTold(t *testing.T) {
 	}
 }
 
-// What a target declares holds: sums stay sums, and what does not fit is named.
+// The declarations of a target hold: sums stay sums, and a value that does not fit is named.
 func TestTargetsWithOtherSchemas(t *testing.T) {
 	e := newEmulator(t)
 	e.fleet(3)
