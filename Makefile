@@ -29,9 +29,9 @@ tikv: ## the same on TiKV, without cgo: PD and a store as processes, their data 
 # often: 5 % less processor time. The largest compiler then takes 710 MB instead of 430.
 build: deps ## build bin/smolwc
 	@test -e bin/smolwc || echo "building bin/smolwc: the first time takes two or three minutes; these are the packages"
-	@GOGC=400 $(GO) build -v -ldflags="-w -X 'github.com/smolwc/smolwc/cli.madeOf=RocksDB $$(pkg-config --modversion rocksdb)'" -o bin/smolwc ./cmd/smolwc
+	@GOGC=400 $(GO) build -v -ldflags="-w -X 'github.com/smolwc/smolwc/cli.madeOf=$$(scripts/links-rocksdb && echo RocksDB $$(pkg-config --modversion rocksdb))'" -o bin/smolwc ./cmd/smolwc
 
-deps: ## install what a build needs: librocksdb-dev, pkg-config
+deps: ## install what a build with RocksDB needs: librocksdb-dev, pkg-config
 	@scripts/deps
 
 # Two packages more than processors run at once, because tests also wait.
@@ -133,7 +133,7 @@ soak: smolwc-bench ## everything at once on one database for SOAKTIME (10m), com
 man: build ## write the manual pages to out/man
 	@bin/smolwc man out/man && ls out/man
 
-dist: ## what people install, in out/dist: archives, packages, an image; ARGS=linux or ARGS=clients for half of it
+dist: ## what people install, in out/dist: archives, packages, an image; ARGS=linux or ARGS=go for half of it
 	@packaging/dist $(ARGS)
 
 site: ## build the site of the pages into out/site, with mdBook
