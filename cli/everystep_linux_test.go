@@ -627,6 +627,9 @@ func buildKiller(t *testing.T) (path string) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("testdata/killer.c knows the registers of amd64 alone")
 	}
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("testdata/killer.c needs a C compiler:", err)
+	}
 	dir := t.TempDir()
 	path = filepath.Join(dir, "killer")
 	if out, err := exec.Command("cc", "-O1", "-o", path, "testdata/killer.c").CombinedOutput(); err != nil {

@@ -134,6 +134,7 @@ func raiseUntilKilled(dir string, way int) error {
 // slow syncs. Acknowledged writes are there, and the database has the format that it
 // needs.
 func TestKilledWhileTheFormatIsRaised(t *testing.T) {
+	wantRocksDB(t, "a database on Pebble has format 6 from birth")
 	library := filepath.Join(t.TempDir(), "slowdisk.so")
 	if out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-o", library, "../cf/rocks/testdata/slowdisk.c", "-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
