@@ -50,7 +50,7 @@ func TestInstalledFromAProxy(t *testing.T) {
 	}
 
 	program := filepath.Join(work, "program")
-	write(t, filepath.Join(program, "main.go"), first(t))
+	write(t, filepath.Join(program, "main.go"), read(t, "../../docs/examples/first/main.go"))
 	run(program, "go", "mod", "init", "example.com/program")
 	run(program, "go", "get", module+"/query@"+version, module+"/cmd/smolwc@"+version)
 	run(program, "go", "list", "-deps", ".", module+"/cmd/smolwc") // fails on a file that an embed misses
@@ -68,25 +68,12 @@ func TestInstalledFromAProxy(t *testing.T) {
 	}
 }
 
-// first is the program of the first steps in Go.
-func first(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/examples/first/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // serve writes the files of a proxy with the tracked files of the root module, as they are.
 func serve(t *testing.T, proxy string) {
 	t.Helper()
 	dir := filepath.Join(proxy, filepath.FromSlash(module), "@v")
-	goMod, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(goMod), "\nreplace ") {
+	goMod := read(t, "../../go.mod")
+	if strings.Contains(goMod, "\nreplace ") {
 		t.Error("go.mod has a replace, with which go install refuses a module")
 	}
 	info, err := json.Marshal(map[string]string{"Version": version, "Time": "2026-01-02T03:04:05Z"})
@@ -95,7 +82,7 @@ func serve(t *testing.T, proxy string) {
 	}
 	write(t, filepath.Join(dir, "list"), version+"\n")
 	write(t, filepath.Join(dir, version+".info"), string(info))
-	write(t, filepath.Join(dir, version+".mod"), string(goMod))
+	write(t, filepath.Join(dir, version+".mod"), goMod)
 
 	file, err := os.Create(filepath.Join(dir, version+".zip"))
 	if err != nil {

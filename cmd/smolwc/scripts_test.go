@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,4 +49,27 @@ func TestScriptsLookForRocksDBWhereItIsLinked(t *testing.T) {
 	if out, _ := cmd.CombinedOutput(); strings.Contains(string(out), "looked for RocksDB") {
 		t.Errorf("with the tag as an argument:\n%s", out)
 	}
+}
+
+// The halves of make dist that make help names are those of packaging/dist.
+func TestHalvesOfDist(t *testing.T) {
+	line := regexp.MustCompile(`(?m)^dist:.*`).FindString(read(t, "../../Makefile"))
+	halves := regexp.MustCompile(`ARGS=(\w+)`).FindAllStringSubmatch(line, -1)
+	if len(halves) != 2 {
+		t.Fatalf("make help says %q", line)
+	}
+	for _, half := range halves {
+		if script := read(t, "../../packaging/dist"); !strings.Contains(script, "$half == "+half[1]+" ") {
+			t.Errorf("make help names %s, which packaging/dist does not take", half[0])
+		}
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
