@@ -116,6 +116,23 @@ func (p *part) find(qualifier string) int {
 	return sort.Search(len(p.cells), func(i int) bool { return p.block.Qualifier(&p.cells[i]) >= qualifier })
 }
 
+// newest is the index of the newest cell of a column, -1 without one. It compares whether few
+// qualifiers are equal, which is quicker than their order.
+func (p *part) newest(qualifier string) int {
+	if len(p.cells) <= fewCells {
+		for i := range p.cells {
+			if p.block.Qualifier(&p.cells[i]) == qualifier {
+				return i
+			}
+		}
+		return -1
+	}
+	if i := p.find(qualifier); i < len(p.cells) && p.block.Qualifier(&p.cells[i]) == qualifier {
+		return i
+	}
+	return -1
+}
+
 // fewCells is how many cells are looked at one by one.
 const fewCells = 8
 
@@ -126,7 +143,7 @@ func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
 		if p.family != family {
 			continue
 		}
-		if j := p.find(qualifier); j < len(p.cells) && p.block.Qualifier(&p.cells[j]) == qualifier {
+		if j := p.newest(qualifier); j >= 0 {
 			return p.cell(j), true
 		}
 	}
