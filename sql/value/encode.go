@@ -94,7 +94,15 @@ func Cut(b []byte) (v any, rest []byte, err error) {
 		if size <= 0 {
 			return nil, nil, errCut
 		}
-		return [...]any{3: n, 6: cells.Timestamp(n), 7: Date(n), 12: Datetime(n)}[kind], b[size:], nil
+		switch b = b[size:]; kind { // one interface is made, and not four
+		case 6:
+			return cells.Timestamp(n), b, nil
+		case 7:
+			return Date(n), b, nil
+		case 12:
+			return Datetime(n), b, nil
+		}
+		return n, b, nil
 	case 4:
 		if len(b) < 8 {
 			return nil, nil, errCut
@@ -128,6 +136,35 @@ func Cut(b []byte) (v any, rest []byte, err error) {
 		return intervalFrom(b), b[16:], nil
 	}
 	return nil, nil, errCut
+}
+
+// Skip returns the bytes after the first value.
+func Skip(b []byte) (rest []byte, err error) {
+	if len(b) == 0 {
+		return nil, errCut
+	}
+	size := 1
+	switch b[0] {
+	case 0:
+	case 1, 2, 15:
+		_, rest, err := cutText(b[1:])
+		return rest, err
+	case 3, 6, 7, 12:
+		_, n := binary.Varint(b[1:])
+		if n <= 0 {
+			return nil, errCut
+		}
+		size += n
+	case 4:
+		size += 8
+	default:
+		_, rest, err := Cut(b)
+		return rest, err
+	}
+	if len(b) < size {
+		return nil, errCut
+	}
+	return b[size:], nil
 }
 
 // A NUMERIC and an INTERVAL are 16 bytes each.
