@@ -141,7 +141,10 @@ func (x *execution) hold(n int) error {
 		return errHeld
 	}
 	more := x.held - x.told
-	if h := cf.HoldingOf(x.ctx); h != nil && (more >= holdStep || more <= -holdStep) {
+	if more < holdStep && more > -holdStep {
+		return nil
+	}
+	if h := cf.HoldingOf(x.ctx); h != nil {
 		if err := h.Hold(more, true); err != nil {
 			x.over = true
 			return err

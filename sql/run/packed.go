@@ -12,8 +12,9 @@ import (
 // packedRows are rows as bytes in a few large blocks, so that they take little memory, are
 // sorted by comparing bytes, and go to a file as they are. The zero value has no rows.
 type packedRows struct {
-	blocks [][]byte // full but for the last
-	rows   []packedRow
+	blocks  [][]byte // full but for the last
+	rows    []packedRow
+	touched byte
 }
 
 // A packedRow is where a row is: the number of the block, and the place in it.
@@ -39,8 +40,8 @@ func appendRow(dst, key []byte, partition int, values []byte) []byte {
 }
 
 func unpack(b []byte) (r row, err error) {
-	partition, n := binary.Uvarint(b)
-	size, m := binary.Uvarint(b[max(n, 0):])
+	partition, n := uvarint(b)
+	size, m := uvarint(b[max(n, 0):])
 	if n <= 0 || m <= 0 || size > uint64(len(b)-n-m) || partition > size {
 		return row{}, errPacked
 	}
@@ -58,6 +59,21 @@ func (r row) decode(dst []any, wanted int) (_ []any, err error) {
 		dst = append(dst, v)
 	}
 	return dst, nil
+}
+
+// value is the value of a number, from 0.
+func (r row) value(number int) (v any, err error) {
+	b := r.values
+	for ; number > 0 && err == nil; number-- {
+		b, err = value.Skip(b)
+	}
+	if err == nil {
+		v, _, err = value.Cut(b)
+	}
+	if err != nil {
+		return nil, diskError(err)
+	}
+	return v, nil
 }
 
 // decodeAll are all values of the row.
@@ -91,13 +107,32 @@ func (p *packedRows) add(packed []byte) {
 // bytes are those that add was given.
 func (p *packedRows) bytes(r packedRow) []byte {
 	b := p.blocks[r.At>>40][r.At&(1<<40-1):]
-	size, n := binary.Uvarint(b)
+	size, n := uvarint(b)
 	return b[n : n+int(size)]
+}
+
+// uvarint is binary.Uvarint, and quicker for small numbers.
+func uvarint(b []byte) (uint64, int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
+	return binary.Uvarint(b)
 }
 
 func (p *packedRows) of(r packedRow) row {
 	of, _ := unpack(p.bytes(r)) // it was made here, or checked as it was read
 	return of
+}
+
+// fetched is the number of rows that are fetched at once.
+const fetched = 16
+
+// fetch brings the next rows into the processor's cache. Sorted rows lie apart in memory: one by
+// one, each costs a wait, and a loop that does nothing else waits for several at once.
+func (p *packedRows) fetch(rows []packedRow) {
+	for _, r := range rows[:min(len(rows), fetched)] {
+		p.touched += p.blocks[r.At>>40][r.At&(1<<40-1)]
+	}
 }
 
 // sort sorts the rows by their keys; equal ones stay as they were added. It stops when the context

@@ -83,10 +83,11 @@ func (p *partition) close() {
 // A cursor reads the rows of a partition in their order.
 type cursor struct {
 	p      *partition
-	next   int
+	next   int // the first row that is not read, or fetched, yet
 	run    *run
-	at     int // the row whose values these are, counted from 1
-	values []any
+	at     int // the row of the last value, counted from 1
+	number int // of it in the row
+	last   any
 }
 
 func (p *partition) cursor() *cursor { return &cursor{p: p} }
@@ -94,6 +95,10 @@ func (p *partition) cursor() *cursor { return &cursor{p: p} }
 // row is row number i, which must not be before the last one.
 func (c *cursor) row(i int) (row, error) {
 	if c.p.disk == nil {
+		if i >= c.next {
+			c.p.of.fetch(c.p.rows[i:])
+			c.next = i + fetched
+		}
 		return c.p.of.of(c.p.rows[i]), nil
 	}
 	if c.run == nil {
@@ -115,17 +120,18 @@ func (c *cursor) row(i int) (row, error) {
 
 // value is the value of a number of row i, which must not be before the last one.
 func (c *cursor) value(i, number int) (any, error) {
-	if c.at != i+1 || number >= len(c.values) {
-		r, err := c.row(i)
-		if err != nil {
-			return nil, err
-		}
-		if c.values, err = r.decode(c.values[:0], number+1); err != nil {
-			return nil, err
-		}
-		c.at = i + 1
+	if c.at == i+1 && c.number == number {
+		return c.last, nil
 	}
-	return c.values[number], nil
+	r, err := c.row(i)
+	if err != nil {
+		return nil, err
+	}
+	if c.last, err = r.value(number); err != nil {
+		return nil, err
+	}
+	c.at, c.number = i+1, number
+	return c.last, nil
 }
 
 // peers are the rows that ORDER BY does not tell from the row that was asked for last.

@@ -86,7 +86,8 @@ type sorter struct {
 	most  uint64
 	rows  packedRows
 	row   []byte // the last one
-	held  int
+	held  int    // bytes of the rows
+	known int    // and those that x counts, in steps
 	room  int    // bytes of memory, beyond which rows go to a file; math.MaxInt: never
 	spill *spill // nil: all rows are in memory
 }
@@ -97,16 +98,40 @@ func (s *sorter) trim() error {
 		return nil
 	}
 	s.sort()
-	s.x.release(s.held)
 	var first packedRows
-	s.held = 0
+	held := 0
 	for _, of := range s.rows.rows[:s.most] {
 		row := s.rows.bytes(of)
-		s.held += len(row) + packedMemory
+		held += len(row) + packedMemory
 		first.add(row)
 	}
+	s.release()
 	s.rows = first
-	return s.x.hold(s.held)
+	return s.hold(held)
+}
+
+// sortedStep is the number of bytes that a sorter counts at once: a row takes few, and a lock.
+const sortedStep = 4 << 10
+
+// hold counts bytes of rows, unless there is no room for them.
+func (s *sorter) hold(n int) error {
+	if more := s.held + n - s.known; more > 0 {
+		more = (more + sortedStep - 1) / sortedStep * sortedStep
+		if err := s.x.hold(more); err != nil {
+			s.x.release(more)
+			return err
+		}
+		s.known += more
+	}
+	s.held += n
+	return nil
+}
+
+// release gives the rows in memory back.
+func (s *sorter) release() {
+	s.x.release(s.known)
+	s.rows.clear()
+	s.held, s.known = 0, 0
 }
 
 // put adds a row. The first bytes of the key may be those of a partition.
@@ -123,16 +148,16 @@ func (s *sorter) add(row []byte) error {
 			return err
 		}
 	}
-	err := s.x.hold(size)
+	err := s.hold(size)
 	if err != nil && s.room < math.MaxInt && s.held >= leastRun { // no room in the connection
-		s.x.release(size)
 		if err := s.toDisk(); err != nil {
 			return err
 		}
-		err = s.x.hold(size)
+		err = s.hold(size)
 	}
-	s.rows.add(row)
-	s.held += size
+	if err == nil {
+		s.rows.add(row)
+	}
 	return err
 }
 
@@ -155,9 +180,7 @@ func (s *sorter) toDisk() (err error) {
 			return err
 		}
 	}
-	s.rows.clear()
-	s.x.release(s.held)
-	s.held = 0
+	s.release()
 	return nil
 }
 
@@ -202,9 +225,12 @@ func (s *sorter) each(f func(row) error) error {
 		return s.spill.each(s.x, f)
 	}
 	s.sort()
-	for _, of := range s.rows.rows {
+	for i, of := range s.rows.rows {
 		if err := s.x.ctx.Err(); err != nil {
 			return err
+		}
+		if i%fetched == 0 {
+			s.rows.fetch(s.rows.rows[i:])
 		}
 		if err := f(s.rows.of(of)); err != nil {
 			return err
@@ -215,9 +241,7 @@ func (s *sorter) each(f func(row) error) error {
 
 // close gives the rows and the file back.
 func (s *sorter) close() {
-	s.x.release(s.held)
-	s.rows.clear()
-	s.held = 0
+	s.release()
 	if s.spill != nil {
 		s.spill.close()
 	}

@@ -104,6 +104,9 @@ func (w *Windowing) all(x *execution, s *sorter, by int, next sink) error {
 				n = len(rows)
 			}
 			for ; n < len(rows) && bytes.Equal(s.rows.of(rows[n]).partition, first); n++ {
+				if n%fetched == 1 {
+					s.rows.fetch(rows[n:])
+				}
 				if n%rowsBetween == 0 && x.ctx.Err() != nil {
 					return x.ctx.Err()
 				}
