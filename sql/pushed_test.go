@@ -91,6 +91,59 @@ func TestSumsReadTheirColumnsAlone(t *testing.T) {
 	}
 }
 
+// A condition that a row without the columns cannot satisfy lets the query read these alone.
+func TestConditionsOnCellsReadTheirColumnsAlone(t *testing.T) {
+	db := openPlanes(t)
+	for where, alone := range map[string]bool{
+		"n['i'] IS NOT NULL":                     true,
+		"NOT n['i'] IS NULL":                     true,
+		"n['i'] + 1 IS NOT NULL AND _key > 'a'":  true,
+		"(n['i'] > 1) IS TRUE":                   true,
+		"(n['i'] IS NOT NULL) IS TRUE":           true,
+		"(n['i'] > 1) IS FALSE":                  true,
+		"n['i'] IS NULL":                         false,
+		"NOT n['i'] IS NOT NULL":                 false,
+		"(n['i'] IS NOT NULL) IS FALSE":          false,
+		"(n['i'] > 1) IS NOT TRUE":               false,
+		"IFNULL(n['i'], 0) IS NOT NULL":          false,
+		"n IS NOT NULL":                          false,
+		"n['i'] IS NOT NULL OR _key IS NOT NULL": false,
+	} {
+		if got, err := db.run("EXPLAIN SELECT n['i'], COUNT(*) FROM t WHERE " + where + " GROUP BY 1"); err != nil || strings.Contains(got, "which rows have other cells") == alone {
+			t.Errorf("%s: %s, %v", where, got, err)
+		}
+	}
+}
+
+// A side of a join whose rows do not stay without a partner reads only its columns, if a row
+// without these has no key.
+func TestSidesOfJoinsReadTheirColumnsAlone(t *testing.T) {
+	db := openPlanes(t)
+	for _, q := range []struct {
+		join   string
+		others int // sides that look for rows without the columns
+		rows   string
+	}{
+		{"JOIN t AS b ON a.g['even'] = b.g['even']", 0, "9"},
+		{"CROSS JOIN t AS b WHERE a.g['even'] = b.g['even']", 0, "9"},
+		{"LEFT JOIN t AS b ON a.g['even'] = b.g['even']", 1, "12"},
+		{"RIGHT JOIN t AS b ON a.g['even'] = b.g['even']", 1, "12"},
+		{"FULL JOIN t AS b ON a.g['even'] = b.g['even']", 2, "15"},
+		{"JOIN t AS b ON a.f['model'] = b.f['model'] LEFT JOIN t AS c ON c.g['even'] = b.g['even']", 0, "12"},
+		{"JOIN t AS b ON a._key = b._key AND a.n['i'] IS NULL", 1, "3"},
+		{"JOIN t AS b ON IFNULL(a.g['even'], b'yes') = b.g['even']", 1, "18"},
+	} {
+		text := "SELECT COUNT(*) FROM t AS a " + q.join
+		got, err := db.run("EXPLAIN " + text)
+		if n := strings.Count(got, "which rows have other cells"); n != q.others || err != nil {
+			t.Errorf("%s: %d sides, want %d: %s, %v", text, n, q.others, got, err)
+		}
+		if got, err := db.run(text); got != q.rows || err != nil {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, q.rows)
+		}
+	}
+}
+
 // A comparison with NULL holds in no row, also where a family declares no type.
 func TestComparisonsWithNullHoldNowhere(t *testing.T) {
 	db := openPlanes(t)

@@ -188,10 +188,16 @@ func compileIs(p *planner, n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &expr{typ: value.Type{Kind: value.TypeBool}, fixed: e.fixed, eval: func(r *run.Tuple) (any, error) {
+	is := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: e.fixed, eval: func(r *run.Tuple) (any, error) {
 		v, err := e.eval(r)
 		return v == want, err
-	}}, nil
+	}}
+	if n.Text == "NULL" {
+		is.lacks = e.strict
+	} else {
+		is.rejects = e.strict || e.rejects && want == true
+	}
+	return is, nil
 }
 
 // compileSame compiles IS NOT DISTINCT FROM, which is an = for which NULL equals NULL and NaN equals
@@ -214,5 +220,7 @@ func compileNot(p *planner, n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return !v.(bool), nil }), nil
+	not := mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return !v.(bool), nil })
+	not.rejects = e.lacks
+	return not, nil
 }

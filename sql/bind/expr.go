@@ -29,6 +29,7 @@ type expr struct {
 	fixed   bool // it is the same for every row
 	strict  bool // it is NULL in a row without any of the columns that the query reads
 	rejects bool // it is not TRUE there
+	lacks   bool // it is TRUE there
 	literal bool
 	parts   []*expr // of an array or a struct that is written part by part
 	eval    run.Eval

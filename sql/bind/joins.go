@@ -376,7 +376,7 @@ func (w *wanter) column(s *side, text string, n *parse.Node, listed bool) {
 	if n.Op == parse.OpIndex {
 		name = ""
 	}
-	s.slot(text, slotName{name: name, typ: e.typ, unlisted: !listed})
+	s.slot(text, slotName{name: name, typ: e.typ, unlisted: !listed, strict: e.strict})
 	s.columns = append(s.columns, output{name: name, expr: e})
 }
 
@@ -690,6 +690,9 @@ func (j *joiner) equal(i int, of *run.Join, n, x, y *parse.Node) (ok bool, err e
 		of.RowKey = len(of.Keys)
 	}
 	of.Keys = append(of.Keys, run.JoinKey{Left: a.eval, Right: b.eval, Float: a.typ.Numeric() && a.typ.Kind != b.typ.Kind})
+	// A row whose key is NULL has no partner, so it need not be found where it does not stay.
+	j.sides[0].valued = j.sides[0].valued || i == 0 && a.strict && of.Kind&parse.LeftJoin == 0
+	right.valued = right.valued || b.strict && of.Kind&parse.RightJoin == 0
 	return true, nil
 }
 

@@ -169,7 +169,7 @@ func (p *planner) computed(name string) (*expr, bool) {
 	if !ok || name == "" {
 		return nil, false
 	}
-	return slotExpr(p.scope.names[i].typ, p.scope.names[i].slot), true
+	return p.scope.names[i].expr(), true
 }
 
 // star is every column of the scope.
@@ -582,7 +582,7 @@ func (p *planner) sidePart(n *parse.Node) *expr {
 		}
 	}
 	if of, some := p.scope.parts[qualifiedName(alias, text)]; some {
-		return slotExpr(of.typ, of.slot)
+		return of.expr()
 	}
 	return nil
 }

@@ -188,8 +188,16 @@ type slotName struct {
 	typ  value.Type
 	slot int
 	of   string // the name of the side of a join that it is of
+	// strict is that of its expression, of a side of a join.
+	strict bool
 	// * leaves out those that are unlisted, and those that USING merged, whose column is first.
 	unlisted, merged, first bool
+}
+
+func (n slotName) expr() *expr {
+	e := slotExpr(n.typ, n.slot)
+	e.strict = n.strict
+	return e
 }
 
 // named adds a column that a stage computes.
