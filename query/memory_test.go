@@ -25,9 +25,12 @@ func TestMemoryOfAScanIsBounded(t *testing.T) {
 	}
 	const (
 		memory = 32 // in MiB, as is the additional memory
-		beside = 44
 		cells  = 1_000_000
 	)
+	beside := int64(44)
+	if !query.HasRocksDB {
+		beside += memory // without cgo the cache is of the heap, and GOGC=100 lets it double
+	}
 	for _, families := range []int{1, 200} {
 		t.Run(strconv.Itoa(families), func(t *testing.T) {
 			dir := t.TempDir()
