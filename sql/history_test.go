@@ -111,3 +111,26 @@ func textOfHistory(seen []version, row, column string, latest int, history bool)
 	}
 	return "[" + strings.Join(all, " ") + "]"
 }
+
+func TestWriteTimestamp(t *testing.T) {
+	db := openPlanes(t)
+	db.fill("k") // with f:x at 1000
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT WRITE_TIMESTAMP(f, 'x'), UNIX_MICROS(WRITE_TIMESTAMP(t.f, b'x')), WRITE_TIMESTAMP(f, 'none') FROM t`, "1000 1000 NULL"},
+		{`SELECT MAX(WRITE_TIMESTAMP(f, 'x')) FROM t WHERE WRITE_TIMESTAMP(f, 'x') > TIMESTAMP_MICROS(999)`, "1000"},
+		{`SELECT WRITE_TIMESTAMP(f, 'x') FROM t(with_history => TRUE)`, "1000"},
+	} {
+		if got, err := db.run(q.sql); err != nil || got != q.want {
+			t.Errorf("%s\ngot  %q, %v\nwant %q", q.sql, got, err, q.want)
+		}
+	}
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT WRITE_TIMESTAMP(f) FROM t`, "WRITE_TIMESTAMP takes two arguments [at 1:8]"},
+		{`SELECT WRITE_TIMESTAMP(_key, 'x') FROM t`, "must be a column family of the table in FROM, which is not joined [at 1:24]"},
+		{`SELECT WRITE_TIMESTAMP(f, 1) FROM t`, "the qualifier of WRITE_TIMESTAMP"},
+	} {
+		if _, err := db.run(q.sql); err == nil || !strings.Contains(err.Error(), q.want) {
+			t.Errorf("%s: %v; want %s", q.sql, err, q.want)
+		}
+	}
+}

@@ -72,6 +72,9 @@ func TestFieldsOfRowKeys(t *testing.T) {
 		{`SELECT w FROM t WHERE u = 'ann' AND v = 7`, "a#b"},
 		{`SELECT COUNT(*), MAX(v) FROM t GROUP BY u ORDER BY u`, "2 7\n1 2522015791327477760\n1 2"},
 		{`SELECT U, t.v FROM t WHERE t.u >= 'bob' AND v < 5`, "bob! 2"},
+		{`SELECT * EXCEPT (f, g, n) FROM t WHERE u = 'bob!'`, "bob! 2 z"},
+		{`SELECT a.* EXCEPT (f, g, n), LENGTH(b._key) FROM t AS a JOIN t AS b ON a._key = b._key WHERE a.v = 2`, "bob! 2 z 15"},
+		{`SELECT LENGTH(_key) FROM t WHERE u = 'bob!'`, "15"},
 		{`SELECT f['x'], u FROM t WHERE STARTS_WITH(u, 'b') ORDER BY u DESC`, "y bob!\ny bob"},
 		{`EXPLAIN SELECT v FROM t WHERE u IN ('ann', 'bob') AND v = 7`, "read 2 ranges of rows of t\n" +
 			`  from "ann#\x00\x00\x00\x00\x00\x00\x00\a" to "ann#\x00\x00\x00\x00\x00\x00\x00\b"` + "\n" +

@@ -74,6 +74,7 @@ func listed() []builtin {
 		{name: "MAP_VALUES", text: "MAP_VALUES(MAP<BYTES, T>) ARRAY<T>", compile: compileMapValues},
 		{name: "MAP_ENTRIES", text: "MAP_ENTRIES(MAP<BYTES, T>) ARRAY<STRUCT<key BYTES, value T>>", compile: compileMapEntries},
 		{name: "MAP_EMPTY", text: "MAP_EMPTY(MAP<BYTES, T>) BOOL", compile: compileMapEmpty},
+		{name: "WRITE_TIMESTAMP", text: "WRITE_TIMESTAMP(family, BYTES) TIMESTAMP", compile: compileWriteTimestamp},
 		{name: "MAP_CONTAINS_KEY", text: "MAP_CONTAINS_KEY(MAP<BYTES, T>, BYTES) BOOL", compile: compileContainsKey},
 
 		{name: "COUNT", text: "COUNT(*) INT64; COUNT([DISTINCT] value) INT64", complete: completeCount, most: 1, inViews: true},

@@ -194,9 +194,7 @@ func (j *joiner) side(from parse.From) (s *side, err error) {
 	if s.isTable {
 		s.listed = s.tableColumns()
 		s.names(s.listed)
-		for _, name := range s.rowKeys.Names() {
-			s.has[strings.ToLower(name)] = true
-		}
+		s.has[parse.RowKey] = true // also where * leaves it out
 		for _, n := range s.scope.names {
 			s.listed = append(s.listed, n.name)
 			s.has[strings.ToLower(n.name)] = true

@@ -3,7 +3,9 @@ package bind
 import (
 	"slices"
 
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/run"
 	"github.com/smolwc/smolwc/sql/value"
 )
 
@@ -77,4 +79,33 @@ func compileContainsKey(p *planner, n *parse.Node) (*expr, error) {
 	return combined([]*expr{of, key}, value.Type{Kind: value.TypeBool}, func(v []any) (any, error) {
 		return slices.ContainsFunc(v[0].(value.Map), func(e value.Entry) bool { return e.Qualifier == string(v[1].([]byte)) }), nil
 	}), nil
+}
+
+// compileWriteTimestamp compiles WRITE_TIMESTAMP: when the newest cell of a column was written.
+func compileWriteTimestamp(p *planner, n *parse.Node) (*expr, error) {
+	if len(n.Args) != 2 {
+		return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
+	}
+	name := p.unqualified(n.Args[0])
+	f, ok := p.table.Family(name.Text)
+	if _, computed := p.computed(name.Text); !ok || computed || name.Op != parse.OpName || !p.scope.table {
+		return nil, p.Errorf(n.Args[0].Pos, "the first argument of WRITE_TIMESTAMP must be a column family of the table in FROM, which is not joined")
+	}
+	by, err := p.typed(n.Args[1], value.TypeBytes, "the qualifier of WRITE_TIMESTAMP")
+	if err != nil {
+		return nil, err
+	}
+	p.plan.Cells = true
+	p.plan.Reads = append(p.plan.Reads, read.Family(f.Name))
+	return &expr{typ: value.Type{Kind: value.TypeTimestamp}, eval: func(r *run.Tuple) (any, error) {
+		q, err := by.eval(r)
+		if q == nil || err != nil {
+			return nil, err
+		}
+		c, ok := r.Row.Cell(f.Name, string(q.([]byte)))
+		if !ok {
+			return nil, nil
+		}
+		return c.Timestamp, nil
+	}}, nil
 }

@@ -119,13 +119,18 @@ func (p *planner) changed(c parse.Column, all []output) (left []output, err erro
 	return left, nil
 }
 
-// tableColumns are the names of _key and of all families.
+// tableColumns are the columns of *: _key, or else the fields of a structured row key, beside
+// which _key is a column that only its name selects; and all families.
 func (p *planner) tableColumns() []string {
-	names := []string{parse.RowKey}
+	names := p.rowKeys.Names()
+	if names == nil {
+		names = []string{parse.RowKey}
+	}
+	keys := len(names)
 	for _, f := range p.table.Families {
 		names = append(names, f.Name)
 	}
-	slices.Sort(names[1:])
+	slices.Sort(names[keys:])
 	return names
 }
 
@@ -352,7 +357,10 @@ func (p *planner) names() []string {
 		names = append(names, s.name)
 	}
 	if p.scope.table {
-		names = append(append(names, p.tableColumns()...), p.rowKeys.Names()...)
+		names = append(names, p.tableColumns()...)
+		if len(p.rowKeys.Names()) > 0 {
+			names = append(names, parse.RowKey)
+		}
 	}
 	return append(append(names, p.scope.others...), p.scope.sides...)
 }
