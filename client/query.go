@@ -104,12 +104,16 @@ func (q *clientQuery) columns() (columns []sql.Column, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range m.GetMetadata().GetProtoSchema().GetColumns() {
+	for i, c := range m.GetMetadata().GetProtoSchema().GetColumns() {
 		t, err := wire.ReadSQLType(c.GetType())
 		if err != nil {
 			return nil, err
 		}
-		columns = append(columns, sql.Column{Name: c.GetName(), Type: t})
+		name := c.GetName()
+		if name == wire.Unnamed(i) {
+			name = ""
+		}
+		columns = append(columns, sql.Column{Name: name, Type: t})
 	}
 	if len(columns) == 0 {
 		return nil, errNoResult

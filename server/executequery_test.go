@@ -410,3 +410,18 @@ func TestQueryWithoutAFormat(t *testing.T) {
 		t.Errorf("rows %q", keys)
 	}
 }
+
+// Bigtable names a column without a name by its place.
+func TestColumnsWithoutNames(t *testing.T) {
+	r := newRig(t)
+	m, err := r.data().PrepareQuery(r.ctx(), &bigtablepb.PrepareQueryRequest{InstanceName: parent, Query: "SELECT 1, 2 AS n, 'a'",
+		DataFormat: &bigtablepb.PrepareQueryRequest_ProtoFormat{ProtoFormat: &bigtablepb.ProtoFormat{}}})
+	r.must(err)
+	var names []string
+	for _, c := range m.GetMetadata().GetProtoSchema().GetColumns() {
+		names = append(names, c.GetName())
+	}
+	if want := []string{"$col1", "n", "$col3"}; !slices.Equal(names, want) {
+		t.Errorf("the columns are %q; want %q", names, want)
+	}
+}

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strconv"
+
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/genproto/googleapis/type/date"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -9,6 +11,9 @@ import (
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
+
+// Unnamed is how Bigtable names a column without a name, by its place from 0.
+func Unnamed(i int) string { return "$col" + strconv.Itoa(i+1) }
 
 // SQLType is the message of a type of SQL.
 func SQLType(t value.Type) *bigtablepb.Type {

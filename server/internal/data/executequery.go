@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/crc32"
@@ -154,8 +155,8 @@ func bindView(params sql.Params, messages map[string]*bigtablepb.Value) (sql.Par
 // metadata describes the columns of a result.
 func metadata(p *sql.Plan) *bigtablepb.ResultSetMetadata {
 	s := &bigtablepb.ProtoSchema{}
-	for _, c := range p.Columns() {
-		s.Columns = append(s.Columns, &bigtablepb.ColumnMetadata{Name: c.Name, Type: wire.SQLType(c.Type)})
+	for i, c := range p.Columns() {
+		s.Columns = append(s.Columns, &bigtablepb.ColumnMetadata{Name: cmp.Or(c.Name, wire.Unnamed(i)), Type: wire.SQLType(c.Type)})
 	}
 	return &bigtablepb.ResultSetMetadata{Schema: &bigtablepb.ResultSetMetadata_ProtoSchema{ProtoSchema: s}}
 }
