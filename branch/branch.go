@@ -152,22 +152,28 @@ func CheckName(name string) error {
 	return nil
 }
 
-// write writes the record of a branch, whole or not at all.
+// write replaces the record of a branch, whole or not at all.
 func (b Branch) write(dir string) error {
+	path := filepath.Join(dir, recordFile)
+	err := b.save(path + ".tmp")
+	if err == nil {
+		err = osfile.RenameSynced(path+".tmp", path)
+	}
+	return fileError(err)
+}
+
+// save writes the record of a branch to a file, and the file to the disk.
+func (b Branch) save(path string) error {
 	text, err := json.Marshal(record{recordOf1, b.Created, b.Origin, b.ID, filepath.Base(b.Base)})
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, recordFile)
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
-		return fileError(err)
+		return err
 	}
 	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = osfile.RenameSynced(path+".tmp", path)
-	}
-	return fileError(err)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // The names of directories that are being made or removed contain these. A crash leaves them
@@ -185,7 +191,7 @@ const lockEvery = 2 * time.Millisecond
 func (d Dir) lock(ctx context.Context, make bool) (*claim.Claim, error) {
 	for {
 		if make {
-			if err := os.MkdirAll(d.path, 0o755); err != nil {
+			if err := d.make(); err != nil {
 				return nil, fileError(err)
 			}
 		}
@@ -205,6 +211,18 @@ func (d Dir) lock(ctx context.Context, make bool) (*claim.Claim, error) {
 		case <-time.After(lockEvery):
 		}
 	}
+}
+
+// make makes the directory, whose database exists, durably.
+func (d Dir) make() error {
+	err := os.Mkdir(d.path, 0o755)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil // by a Create, which has synced its name or will
+	case err != nil:
+		return err
+	}
+	return syncDir(filepath.Dir(d.path))
 }
 
 func (d Dir) sweep() error {

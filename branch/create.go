@@ -1,7 +1,6 @@
 package branch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/smolwc/smolwc/internal/claim"
@@ -55,18 +55,11 @@ func (d Dir) create(ctx context.Context, name string, checkpoint func(context.Co
 	if err := os.Chmod(temp, 0o755); err != nil {
 		return b, fileError(err)
 	}
-	b = Branch{Name: name, Created: time.Now().UTC().Truncate(time.Second), Base: basePrefix + "1"}
-	base, made := filepath.Join(temp, b.Base), filepath.Join(temp, database)
-	if err := checkpoint(ctx, base); err != nil {
+	b = Branch{Name: name, Created: time.Now().UTC().Truncate(time.Second), Base: basePrefix + "1", ID: uuid.NewString()}
+	if err := checkpoint(ctx, filepath.Join(temp, b.Base)); err != nil {
 		return b, err
 	}
-	if err := link(ctx, base, made); err != nil {
-		return b, err
-	}
-	if b.Origin, b.ID, err = plumbing.NewIdentity(ctx, made); err != nil {
-		return b, err
-	}
-	if err := b.write(temp); err != nil {
+	if err := b.fill(ctx, temp); err != nil {
 		return b, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -78,36 +71,52 @@ func (d Dir) create(ctx context.Context, name string, checkpoint func(context.Co
 	return d.Get(name)
 }
 
-// link makes a copy of a database that nobody has open. Files that never change are linked.
-// The few others are copied together, since each has to reach the disk.
-func link(ctx context.Context, from, to string) error {
-	entries, err := os.ReadDir(from)
-	if err == nil {
-		err = os.Mkdir(to, 0o755)
+// fill makes the rest of a branch beside its base. Nobody sees it until it is renamed: so the
+// files that have to reach the disk do so together, and then the directories.
+func (b *Branch) fill(ctx context.Context, dir string) error {
+	base, made := filepath.Join(dir, b.Base), filepath.Join(dir, database)
+	if err := os.Mkdir(made, 0o755); err != nil {
+		return fileError(err)
 	}
+	files, ctx := errgroup.WithContext(ctx)
+	files.SetLimit(16)
+	files.Go(func() (err error) {
+		if b.Origin, err = plumbing.Identity(ctx, base); err != nil {
+			return err
+		}
+		return fileError(b.save(filepath.Join(dir, recordFile)))
+	})
+	if err := errors.Join(link(ctx, files, base, made), files.Wait()); err != nil {
+		return err
+	}
+	if err := plumbing.SetIdentity(made, b.ID); err != nil { // it syncs the directory too
+		return err
+	}
+	return fileError(syncDir(dir))
+}
+
+// link makes a copy of a database that nobody has open, except for what is of the directory.
+// Files that never change are linked; copies copies the few others.
+func link(ctx context.Context, copies *errgroup.Group, from, to string) error {
+	entries, err := os.ReadDir(from)
 	if err != nil {
 		return fileError(err)
 	}
-	var copies errgroup.Group
-	copies.SetLimit(16)
 	for _, e := range entries {
-		if err = ctx.Err(); err != nil {
-			break
+		if err := ctx.Err(); err != nil {
+			return nil // copies has the cause
 		}
 		name := e.Name()
-		if name == "IDENTITY" || name == "LOCK" || name == "LOG" || strings.HasPrefix(name, "LOG.old") { // of the directory
+		if name == "IDENTITY" || name == "LOCK" || name == "LOG" || strings.HasPrefix(name, "LOG.old") {
 			continue
 		}
 		a, b := filepath.Join(from, name), filepath.Join(to, name)
-		if ext := filepath.Ext(name); (ext == ".sst" || ext == ".blob") && os.Link(a, b) == nil {
+		if ext := filepath.Ext(name); (ext == ".sst" || ext == ".blob" || strings.HasPrefix(name, "OPTIONS-")) && os.Link(a, b) == nil {
 			continue
 		}
 		copies.Go(func() error { return fileError(copyFile(a, b)) })
 	}
-	if err = cmp.Or(err, copies.Wait()); err != nil {
-		return err
-	}
-	return fileError(syncDir(to))
+	return nil
 }
 
 func copyFile(from, to string) error {

@@ -173,7 +173,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 		return 0, 0, fmt.Errorf("copying to %s: %w", dir, err)
 	}
 	if format, err = db.state.Raised(ctx); err == nil {
-		err = engine.WriteMarker(dir, format)
+		err = engine.WriteMarker(dir, format, "")
 	}
 	if err != nil {
 		return 0, 0, errors.Join(err, os.RemoveAll(dir))

@@ -158,7 +158,7 @@ func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 		return nil, fail(op, "", "", err)
 	}
 	o.MustExist = o.MustExist || o.ReadOnly
-	db, err := newDB(ctx, store, o, 0)
+	db, err := newDB(ctx, store, o, 0, "")
 	if err != nil {
 		return nil, fail(op, "", "", err)
 	}
@@ -200,8 +200,8 @@ func (o *Options) validate() error {
 	return nil
 }
 
-func newDB(ctx context.Context, reader cf.Reader, o Options, format int) (*DB, error) {
-	opened := state.Options{Wall: o.Clock, GoesBack: o.ClockGoesBack, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist, Format: format,
+func newDB(ctx context.Context, reader cf.Reader, o Options, format int, identity string) (*DB, error) {
+	opened := state.Options{Wall: o.Clock, GoesBack: o.ClockGoesBack, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist, Format: format, Identity: identity,
 		KeepDeleted: cmp.Or(o.KeepDeleted, defaultKeepDeleted), DeletedFamilies: deletedFamilies, DeletedBytes: o.DeletedBytes}
 	if opened.Logger == nil {
 		opened.Logger = slog.New(slog.DiscardHandler)

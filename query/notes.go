@@ -67,6 +67,9 @@ func (db plumbed) BackupTarget(ctx context.Context) (string, error) {
 	if err := db.ready(ctx); err != nil {
 		return "", fail(op, "", "", err)
 	}
+	if db.state.Unnamed() {
+		return "", nil
+	}
 	entries, err := catalog.Entries(ctx, db.state.Store, catalog.KeyBackup)
 	return string(entries[catalog.KeyBackup]), fail(op, "", "", err)
 }

@@ -78,7 +78,7 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	on.Memory, on.Async = cmp.Or(o.Memory, defaultMemory), o.Durability == DurabilityAsync
 	on.BackgroundRate, on.Logger = o.BackgroundRate, o.Logger
 	on.ReadOnly, on.MustExist = o.ReadOnly, o.MustExist
-	marked, format := 0, 0
+	marker, format := engine.Marker{}, 0
 	name, err := chooseEngine(dir, on, &o)
 	if err != nil {
 		return nil, fail(op, "", "", fmt.Errorf("%s: %w", cmp.Or(dir, "in memory"), err))
@@ -87,16 +87,16 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 		format = catalog.FormatOfPebble
 	}
 	if !on.InMemory {
-		if marked, err = checkMarker(name, dir, on, o.Standbys != nil); err != nil {
+		if marker, err = checkMarker(name, dir, on, o.Standbys != nil); err != nil {
 			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
 		}
 	}
-	store, err := openEngine(name, dir, on, o.Standbys)
+	store, err := openEngine(name, dir, on, marker, o.Standbys)
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
 	}
 	o.MustExist = false // the engine opened or created one
-	db, err := newDB(context.Background(), store, o, format)
+	db, err := newDB(context.Background(), store, o, format, marker.Identity)
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
 	}
@@ -114,8 +114,8 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 		o.Standbys.Flush = db.applyDeferred
 		o.Standbys.Settled = func() int64 { return int64(db.state.Changes.Settled(&db.state.Clock)) }
 	}
-	if !on.InMemory && !o.ReadOnly && marked != db.Format() {
-		if err := engine.WriteMarker(dir, db.Format()); err != nil {
+	if !on.InMemory && !o.ReadOnly && marker.Format != db.Format() {
+		if err := engine.WriteMarker(dir, db.Format(), ""); err != nil {
 			return nil, errors.Join(fail(op, "", "", err), db.Close())
 		}
 	}
@@ -149,7 +149,7 @@ func chooseEngine(dir string, on engine.Options, o *Options) (name string, err e
 }
 
 // openEngine opens the store, and gives it to the standbys' side.
-func openEngine(name, dir string, on engine.Options, standbys *plumbing.Standbys) (store cf.Reader, err error) {
+func openEngine(name, dir string, on engine.Options, marker engine.Marker, standbys *plumbing.Standbys) (store cf.Reader, err error) {
 	if standbys != nil && standbys.Store != nil {
 		store, standbys.Store = standbys.Store, nil
 	} else {
@@ -163,6 +163,11 @@ func openEngine(name, dir string, on engine.Options, standbys *plumbing.Standbys
 		}
 	}
 	s, ok := store.(cf.Store)
+	if ok && marker.Identity != "" {
+		if err := identify(s, dir, marker); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	if !ok || standbys == nil {
 		return store, nil
 	}
@@ -171,6 +176,15 @@ func openEngine(name, dir string, on engine.Options, standbys *plumbing.Standbys
 		return nil, errors.Join(err, s.Close())
 	}
 	return wrapped, nil
+}
+
+// identify gives a database the identity that its marker names. The marker names it until the
+// database has it: after a crash in between, the next open does the same again.
+func identify(s cf.Store, dir string, marker engine.Marker) error {
+	if err := state.Identify(context.Background(), s, marker.Identity); err != nil {
+		return err
+	}
+	return engine.WriteMarker(dir, marker.Format, "")
 }
 
 // describeOpen turns an engine's failure to open into an error of this package.
@@ -206,28 +220,27 @@ func (db *DB) settle(dir string, on engine.Options) error {
 }
 
 // checkMarker refuses a directory with a database of another kind. It returns the
-// marker's format, 0 when there is no marker.
-func checkMarker(name, dir string, on engine.Options, standbys bool) (version int, err error) {
+// marker, with format 0 when there is none.
+func checkMarker(name, dir string, on engine.Options, standbys bool) (m engine.Marker, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		if on.ReadOnly {
-			return 0, nil
+			return m, nil
 		}
-		return 0, checkCopied(dir) // nil: no database yet, or one that the engine will refuse
+		return m, checkCopied(dir) // nil: no database yet, or one that the engine will refuse
 	}
 	if err := checkRole(dir, standbys); err != nil && !on.ReadOnly {
-		return 0, err
+		return m, err
 	}
-	m, err := engine.ReadMarker(dir)
-	if err == nil {
+	if m, err = engine.ReadMarker(dir); err == nil {
 		err = state.CheckFormat(m.Format)
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return m.Format, err
+		return m, err
 	}
 	if on.ReadOnly {
-		return 0, nil // its catalog says what it is
+		return m, nil // its catalog says what it is
 	}
-	return 0, probe(name, dir, on)
+	return m, probe(name, dir, on)
 }
 
 // checkRole refuses to write a database that another one leads. standbys says whether
@@ -321,8 +334,8 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 	if err != nil {
 		return nil, err
 	}
-	if id := string(entries[catalog.KeyUUID]); id != db.state.UUID.String() {
-		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it again", id, db.state.UUID)
+	if !db.state.Is(entries) {
+		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it again", entries[catalog.KeyUUID], db.state.UUID)
 	}
 	if err := db.state.ReadFormat(entries); err != nil {
 		return nil, err

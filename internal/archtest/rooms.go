@@ -149,7 +149,7 @@ var rooms = map[string]room{
 
 	"transfer/statement": {imports: []string{"cells", "internal/humanize", "ql", "ql/exec", "ql/lex", "transfer"}},
 
-	"branch": {imports: []string{"cells", "cf", "internal/claim", "internal/osfile", "query", "query/plumbing", "query/write", "schema", xsync}},
+	"branch": {imports: []string{"cells", "cf", "internal/claim", "internal/osfile", "query", "query/plumbing", "query/write", "schema", uuid, xsync}},
 
 	// The only package that uses object stores.
 	"archive":         {imports: []string{"query", "query/plumbing", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
@@ -182,7 +182,7 @@ var rooms = map[string]room{
 	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/plumbing", "query/read", "schema", "sql", "sql/message", "views", "internal/excerpt", "api/wire", adminpb, grpc, protobuf}},
 	"server/internal/branches":   {imports: []string{"api/smolwcpb", grpc, protobuf}},
 	"server/internal/history":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
-	"server/internal/admin":      {imports: []string{"branch", "server/internal/heat", "views", "query", "query/read", "schema", "cells", "archive", "archive/moments", "internal/osfile", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/admin":      {imports: []string{"branch", "server/internal/heat", "views", "query", "query/read", "schema", "cells", "archive", "archive/moments", "internal/osfile", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":       {imports: []string{"query", "query/plumbing", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/access", "server/internal/catalog", "server/internal/codec", "views", "api/smolwcpb", "sql", "sql/value", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "internal/excerpt", "api/wire", grpc, jsontext}, tests: []string{"server", openapi}},

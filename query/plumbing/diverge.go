@@ -2,11 +2,10 @@ package plumbing
 
 import (
 	"context"
+	"errors"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/engine"
-	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
 )
 
@@ -41,27 +40,29 @@ func (s Stored) Exists() bool { return s.State.Type() != cells.TypeAny }
 // Equal reports whether both are the same cell or neither exists.
 func (s Stored) Equal(o Stored) bool { return s.State.Equal(o.State) }
 
-// NewIdentity makes the copy of a database's files, in a directory that nothing has open, a
-// database of its own: it gets another identity, and forgets standbys and the place of
-// backups, so that no archive, standby or token takes it for the database that it was copied
-// from. The change is on the disk when NewIdentity returns both identities.
-func NewIdentity(ctx context.Context, dir string) (was, is string, err error) {
+// Identity reads the identity of a database in a directory that nobody writes.
+func Identity(ctx context.Context, dir string) (string, error) {
 	name, err := engine.Of(dir)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	store, err := engine.Open(name, dir, engine.Options{Memory: 8 << 20, MustExist: true})
+	store, err := engine.Open(name, dir, engine.Options{Memory: 1 << 20, ReadOnly: true, MustExist: true})
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	s, ok := store.(cf.Store)
-	if !ok {
-		err = fault.Errorf(fault.FailedPrecondition, "%s cannot be written", dir)
-	} else {
-		was, is, err = state.NewIdentity(ctx, s)
+	id, err := state.IdentityOf(ctx, store)
+	return id, errors.Join(err, store.Close())
+}
+
+// SetIdentity makes the copy of a database's files, in a directory that nothing has open, a
+// database of its own: it has another identity, and forgets standbys and the place of
+// backups, so that no archive, standby or token takes it for the database that it was copied
+// from. The file SMOLWC names the identity, which the first open for writing writes to the
+// database. The file is on the disk when SetIdentity returns.
+func SetIdentity(dir, identity string) error {
+	m, err := engine.ReadMarker(dir)
+	if err != nil {
+		return err
 	}
-	if e := store.Close(); err == nil {
-		err = e
-	}
-	return was, is, err
+	return engine.WriteMarker(dir, m.Format, identity)
 }

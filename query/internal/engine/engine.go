@@ -66,6 +66,9 @@ const markerFile = "SMOLWC"
 type Marker struct {
 	Format int
 	Engine string
+	// Identity is what the database gets when it is next opened for writing, in the place of
+	// the one in its files; "" if it keeps that.
+	Identity string
 }
 
 // ReadMarker reads the marker of a directory. Without a marker the error matches
@@ -83,20 +86,28 @@ func ReadMarker(dir string) (m Marker, err error) {
 	_, rest, _ := strings.Cut(string(text), "\n")
 	for line := range strings.Lines(rest) {
 		if name, ok := strings.CutPrefix(line, "engine "); ok {
-			m.Engine = strings.TrimSpace(name)
+			m.Engine, m.Identity, _ = strings.Cut(strings.TrimSpace(name), identified)
 		}
 	}
 	return m, nil
 }
 
-// WriteMarker writes the marker whole or not at all, to the disk.
-func WriteMarker(dir string, format int) error {
+// identified is between the engine and the identity. A smolwc that does not know it refuses
+// the directory: to it that is an unknown engine.
+const identified = " with the identity "
+
+// WriteMarker writes the marker whole or not at all, to the disk. identity is
+// [Marker.Identity].
+func WriteMarker(dir string, format int, identity string) error {
 	name, err := Of(dir)
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("smolwc database, format %d\n", format)
-	if name != RocksDB {
+	switch {
+	case identity != "":
+		text += "engine " + name + identified + identity + "\n"
+	case name != RocksDB:
 		text += "engine " + name + "\n"
 	}
 	path := filepath.Join(dir, markerFile)

@@ -35,6 +35,10 @@ func (db *DB) loadCatalog(ctx context.Context, o Options) error {
 	case empty && !db.ReadOnly:
 		return db.createCatalog(ctx, version, cmp.Or(o.Format, catalog.FormatOfNew))
 	}
+	if o.Identity != "" && db.ReadOnly {
+		db.origin = string(entries[catalog.KeyUUID])
+		entries[catalog.KeyUUID] = []byte(o.Identity)
+	}
 	if err := db.ReadIdentity(entries); err != nil {
 		return err
 	}
@@ -297,23 +301,41 @@ func (db *DB) Tune(old, next *catalog.Catalog) error {
 	return nil
 }
 
-// NewIdentity gives the database of a store another identity, is, in the place of was. It
-// forgets its standbys, and where its backups are.
-func NewIdentity(ctx context.Context, store cf.Store) (was, is string, err error) {
+// Is reports whether entries of the catalog are this database's.
+func (db *DB) Is(entries map[string][]byte) bool {
+	id := string(entries[catalog.KeyUUID])
+	return id == db.UUID.String() || id != "" && id == db.origin
+}
+
+// Unnamed reports whether the database was not opened for writing since it was copied from
+// another one: its standbys and backups are the other one's.
+func (db *DB) Unnamed() bool { return db.origin != "" }
+
+// IdentityOf reads the identity of the database of a store.
+func IdentityOf(ctx context.Context, store cf.Reader) (string, error) {
 	entries, err := catalog.Entries(ctx, store, catalog.KeyUUID)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	was, is = string(entries[catalog.KeyUUID]), uuid.NewString()
-	if _, err := uuid.Parse(was); err != nil {
-		return "", "", fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", catalog.KeyUUID, was, err)
+	id := string(entries[catalog.KeyUUID])
+	if _, err := uuid.Parse(id); err != nil {
+		return "", fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", catalog.KeyUUID, id, err)
 	}
-	_, err = store.Write(ctx, nil, func(b *cf.Batch) error {
+	return id, nil
+}
+
+// Identify gives the database of a store another identity. It forgets its standbys, and
+// where its backups are.
+func Identify(ctx context.Context, store cf.Store, identity string) error {
+	if _, err := uuid.Parse(identity); err != nil {
+		return fault.Errorf(fault.Corruption, "the identity %.50q that the file SMOLWC names: %w", identity, err)
+	}
+	_, err := store.Write(ctx, nil, func(b *cf.Batch) error {
 		b.Sync()
-		b.PutMeta(catalog.KeyUUID, []byte(is))
+		b.PutMeta(catalog.KeyUUID, []byte(identity))
 		b.DeleteMeta(history.Key)
 		b.DeleteMeta(catalog.KeyBackup)
 		return nil
 	})
-	return was, is, err
+	return err
 }

@@ -70,7 +70,7 @@ func (db *DB) Raise(ctx context.Context, version int) error {
 		return err
 	}
 	if db.Dir != "" {
-		if err := engine.WriteMarker(db.Dir, version); err != nil {
+		if err := engine.WriteMarker(db.Dir, version, ""); err != nil {
 			return err
 		}
 	}

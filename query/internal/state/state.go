@@ -32,6 +32,7 @@ type DB struct {
 	Logger  *slog.Logger
 
 	UUID            uuid.UUID
+	origin          string // the identity in the files, if the database is to get another one
 	Format          atomic.Int32
 	Raising         lock.RW // held while the format is raised
 	ReadOnly        bool
@@ -55,6 +56,9 @@ type Options struct {
 	ReadOnly  bool
 	MustExist bool // a store without a database is an error
 	Format    int  // of a new database; 0 is [catalog.FormatOfNew]
+	// Identity is what the database gets when it is next opened for writing; "" if it
+	// has its own already.
+	Identity string
 
 	KeepDeleted     time.Duration
 	DeletedFamilies int
