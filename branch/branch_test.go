@@ -155,11 +155,12 @@ func history(rt *rapid.T, db *query.DB, label string, most int) {
 // A branch is merged as the naive model merges the visible cells, also in many commits, and
 // after earlier merges.
 func TestMergesAreTheModels(t *testing.T) {
-	was := commitBytes
-	t.Cleanup(func() { commitBytes = was })
+	was, keys := commitBytes, keyBytes
+	t.Cleanup(func() { commitBytes, keyBytes = was, keys })
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
 		commitBytes = rapid.SampledFrom([]int{1, 300, was}).Draw(rt, "bytes of a commit")
+		keyBytes = rapid.SampledFrom([]int{1, 100, keys}).Draw(rt, "bytes of keys")
 		dir, err := os.MkdirTemp("", "smolwc-branch")
 		if err != nil {
 			rt.Fatal(err)

@@ -30,8 +30,15 @@ type DiffReport struct {
 	Added, Removed, Changed int64
 }
 
-// memory is for databases that are compared with another one.
-const memory = 32 << 20
+// memory is for each database that is compared with another one: the least, as blocks are read once.
+const memory = 16 << 20
+
+// MergeMemory is how much memory a [Merge] takes: for the two databases that it opens, for a
+// commit, and for the keys of the rows that were changed.
+const MergeMemory = 2*memory + 16<<20 + 4<<20
+
+// wholly is all rows.
+var wholly = []cf.Range{{}}
 
 // Diff calls fn for each cell that the branch has not in common with its base, in the order of
 // tables, rows, families and qualifiers, the newest first. It reads both; another process may
@@ -58,7 +65,7 @@ func Diff(ctx context.Context, b Branch, fn func(Difference) error) (DiffReport,
 	slices.Sort(names)
 	for _, table := range slices.Compact(names) {
 		row, some := "", false
-		err := base.Plumbing().Diverge(ctx, table, []plumbing.DB{theirs.Plumbing()}, cf.Range{}, func(c *plumbing.Column) error {
+		err := base.Plumbing().Diverge(ctx, table, []plumbing.DB{theirs.Plumbing()}, wholly, func(c *plumbing.Column) error {
 			if !some || row != c.Row {
 				row, some = c.Row, true
 				report.Rows++

@@ -73,6 +73,10 @@ var ErrConflicts = errors.New("the database and the branch have changed the same
 // a larger merge. Only tests change it.
 var commitBytes = 16 << 20
 
+// keyBytes is about how much memory the keys of the rows may take that a branch has changed. Of
+// further rows all are compared. Only tests change it.
+var keyBytes = 4 << 20
+
 // beforeWrite is called when the conflicts are counted. Only tests change it.
 var beforeWrite = func() {}
 
@@ -110,6 +114,7 @@ type merging struct {
 	report             MergeReport
 	claim              *claim.Claim // on the directory of the branch; nil if nothing is written
 
+	changed  map[string][]cf.Range       // by table: the rows that the branch has changed, and perhaps more
 	families map[string]schema.Aggregate // of the current table
 	table    string
 	counts   bool // conflicts and changes, the first time
@@ -140,6 +145,9 @@ func (m *merging) run(ctx context.Context) (err error) {
 		}
 	}()
 	if err := m.plan(); err != nil {
+		return err
+	}
+	if err := m.find(ctx); err != nil {
 		return err
 	}
 	if err := m.count(ctx); err != nil {
@@ -263,6 +271,32 @@ func (m *merging) plan() error {
 	return nil
 }
 
+// find finds the rows that the branch has changed. The database, which is read at these alone,
+// changes meanwhile; base and branch do not.
+func (m *merging) find(ctx context.Context) error {
+	m.changed = map[string][]cf.Range{}
+	room := keyBytes
+	for _, t := range m.theirs.Schema().Tables {
+		var rows []cf.Range
+		err := m.theirs.Plumbing().Diverge(ctx, t.Name, []plumbing.DB{m.base.Plumbing()}, wholly, func(c *plumbing.Column) error {
+			if n := len(rows); n > 0 && rows[n-1].Start == c.Row {
+				return nil
+			}
+			if room -= 96 + 2*len(c.Row); room < 0 {
+				rows = append(rows, cf.Range{Start: c.Row})
+				return errFull
+			}
+			rows = append(rows, cf.Single(c.Row))
+			return nil
+		})
+		if err != nil && err != errFull {
+			return err
+		}
+		m.changed[t.Name] = rows
+	}
+	return nil
+}
+
 // count counts conflicts and changes.
 func (m *merging) count(ctx context.Context) error {
 	m.counts = true
@@ -291,17 +325,34 @@ var errFull = errors.New("the batch is full")
 // Then rest is the first row that is not in it.
 func (m *merging) gather(ctx context.Context, ours plumbing.Diverging, from string) (rest string, err error) {
 	others := []plumbing.DB{m.base.Plumbing(), m.theirs.Plumbing()}
-	err = ours.Diverge(ctx, m.table, others, cf.Range{Start: from}, func(c *plumbing.Column) error {
-		if err := m.column(c); err != errFull {
-			return err
+	for rows := range slices.Chunk(after(m.changed[m.table], from), rowsAtOnce) {
+		err = ours.Diverge(ctx, m.table, others, rows, func(c *plumbing.Column) error {
+			if err := m.column(c); err != errFull {
+				return err
+			}
+			rest = c.Row
+			return errFull
+		})
+		if err == errFull {
+			return rest, nil
 		}
-		rest = c.Row
-		return errFull
-	})
-	if err == errFull {
-		return rest, nil
+		if err != nil {
+			return "", err
+		}
 	}
-	return "", err
+	return "", nil
+}
+
+// rowsAtOnce is how many rows are compared by one scan.
+const rowsAtOnce = 512
+
+// after are the rows from one on that are in sorted ranges.
+func after(rows []cf.Range, from string) []cf.Range {
+	i, _ := slices.BinarySearchFunc(rows, from, func(r cf.Range, from string) int { return strings.Compare(r.Start, from) })
+	if n := len(rows); i == n && n > 0 && rows[n-1].End == "" { // the last one has all further rows
+		return []cf.Range{{Start: from}}
+	}
+	return rows[i:]
 }
 
 // The databases of a column's versions.

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-func (db plumbed) Diverge(ctx context.Context, table string, others []plumbing.DB, rows cf.Range, fn func(*plumbing.Column) error) error {
+func (db plumbed) Diverge(ctx context.Context, table string, others []plumbing.DB, rows []cf.Range, fn func(*plumbing.Column) error) error {
 	const op = "compare"
 	if err := db.ready(ctx); err != nil {
 		return fail(op, table, "", err)
@@ -32,7 +32,7 @@ func (tx *Tx) Plumbing() plumbing.Diverging { return txPlumbed{tx} }
 
 type txPlumbed struct{ tx *Tx }
 
-func (t txPlumbed) Diverge(ctx context.Context, table string, others []plumbing.DB, rows cf.Range, fn func(*plumbing.Column) error) error {
+func (t txPlumbed) Diverge(ctx context.Context, table string, others []plumbing.DB, rows []cf.Range, fn func(*plumbing.Column) error) error {
 	const op = "compare"
 	tx := t.tx
 	if err := cmp.Or(tx.ready(ctx), tx.flush(ctx)); err != nil {
@@ -47,7 +47,7 @@ func (t txPlumbed) Diverge(ctx context.Context, table string, others []plumbing.
 }
 
 // diverge compares a table of the database, as it is in a snapshot.
-func (db plumbed) diverge(ctx context.Context, own twin.Side, table string, others []plumbing.DB, rows cf.Range, fn func(*plumbing.Column) error) error {
+func (db plumbed) diverge(ctx context.Context, own twin.Side, table string, others []plumbing.DB, rows []cf.Range, fn func(*plumbing.Column) error) error {
 	const op = "compare"
 	if err := fault.Given("fn", fn != nil); err != nil {
 		return fail(op, table, "", err)

@@ -126,13 +126,14 @@ type Files interface {
 
 // Diverging compares the tables of several databases.
 type Diverging interface {
-	// Diverge calls fn for each column of the rows in a range of a table that is not the same
+	// Diverge calls fn for each column of the rows in ranges of a table, which are sorted and
+	// disjoint, that is not the same
 	// in this database and all others, in the order of rows, families and qualifiers. Cells
 	// that the rule of any of the databases drops sooner or later are left out, at one moment
 	// for all. A table or a family that a database lacks is empty there. The others come from
 	// the method Plumbing of query.DB. fn may keep the column. Its error ends the comparison
 	// and is returned unchanged.
-	Diverge(ctx context.Context, table string, others []DB, rows cf.Range, fn func(*Column) error) error
+	Diverge(ctx context.Context, table string, others []DB, rows []cf.Range, fn func(*Column) error) error
 }
 
 // A Frozen is a copy of a database that exists while Freeze runs.

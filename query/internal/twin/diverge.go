@@ -39,11 +39,11 @@ type Version struct {
 // together. Only tests change it.
 var MostDiverged = 64 << 20
 
-// Diverge calls different for each column of the rows in a range that is not the same on all
+// Diverge calls different for each column of the rows in ranges that is not the same on all
 // sides, in the order of rows, families and qualifiers. It leaves out the cells that the rule
 // of any side drops sooner or later, at one moment for all. A family that a side lacks is
 // empty there.
-func Diverge(ctx context.Context, sides []Side, rows cf.Range, now cells.Timestamp, different func(*Column) error) error {
+func Diverge(ctx context.Context, sides []Side, rows []cf.Range, now cells.Timestamp, different func(*Column) error) error {
 	var all []*diverging
 	defer func() {
 		for _, d := range all {
@@ -98,7 +98,7 @@ type diverging struct {
 	opened []*tally.Walk
 }
 
-func (d *diverging) start(ctx context.Context, sides []Side, rows cf.Range, now cells.Timestamp) error {
+func (d *diverging) start(ctx context.Context, sides []Side, rows []cf.Range, now cells.Timestamp) error {
 	families := make([]*catalog.Family, len(sides))
 	var filter cf.Filter
 	for i, s := range sides {
@@ -120,7 +120,7 @@ func (d *diverging) start(ctx context.Context, sides []Side, rows cf.Range, now 
 		w := &tally.Walk{Over: true}
 		if f != nil {
 			var err error
-			if w, err = tally.Start(ctx, sides[i].Snapshot, cf.Scan{Family: f.Store, Rows: []cf.Range{rows}, Filter: filter}); err != nil {
+			if w, err = tally.Start(ctx, sides[i].Snapshot, cf.Scan{Family: f.Store, Rows: rows, Filter: filter}); err != nil {
 				return err
 			}
 			d.opened = append(d.opened, w)
