@@ -51,7 +51,7 @@ test-engines: deps ## run the tests that have databases with these on Pebble, wh
 # What make race leaves to make test, because the detector has nothing to see there and makes
 # it five to ten times as long: tests that take the time of one goroutine, that read our
 # source, or that measure programs which they build without the detector.
-NO_RACES := ^(TestQueriesAreReadInLinearTime|TestPlainEnglish|TestArrowsPointOneWay|TestMemoryOfAnImportIsBounded|TestMemoryOfAScanIsBounded|TestTheProcessIsTheProgramsOwn)$$
+NO_RACES := ^(TestQueriesAreReadInLinearTime|TestPlainEnglish|TestArrowsPointOneWay|TestMemoryOfAnImportIsBounded|TestMemoryOfAScanIsBounded|TestMemoryOfLargeRowsIsBounded|TestTheProcessIsTheProgramsOwn)$$
 
 race: deps ## run all tests with the race detector, but for some of one goroutine
 	@echo "compiling with the race detector"; $(call libraries,-race)
