@@ -59,7 +59,23 @@ func newMetrics(s *Server) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests, responses and reads that are held."}, func() float64 { return float64(s.conns.BytesInHand()) }),
 	)
 	m.registry.MustRegister(buildInfo())
+	m.registry.MustRegister(branchMetrics(s)...)
 	return m
+}
+
+// branchMetrics are of the branches that are served, 0 where there are none.
+func branchMetrics(s *Server) []prometheus.Collector {
+	counts := func() (open int, opened, failed int64) {
+		if s.branches == nil {
+			return 0, 0, 0
+		}
+		return s.branches.pool.Counts()
+	}
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_branches_open", Help: "Branches that are open, being opened or being closed."}, func() float64 { open, _, _ := counts(); return float64(open) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "smolwc_branches_opened_total", Help: "How often a branch was opened."}, func() float64 { _, opened, _ := counts(); return float64(opened) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "smolwc_branches_open_failures_total", Help: "How often a branch could not be opened."}, func() float64 { _, _, failed := counts(); return float64(failed) }),
+	}
 }
 
 // buildInfo is 1, with the version of smolwc and of Go as labels.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +27,8 @@ type Pool[T Opened] struct {
 	Idle time.Duration
 	// Failed is told of a branch that could not be closed.
 	Failed func(name string, err error)
+
+	opened, failed atomic.Int64
 
 	mu     sync.Mutex
 	places map[string]*place[T]
@@ -124,6 +127,11 @@ func (p *Pool[T]) take(name string) (pl *place[T], wait <-chan struct{}, err err
 	pl.uses = 1
 	go func() {
 		it, err := p.Open(pl.cut, name)
+		if err == nil {
+			p.opened.Add(1)
+		} else if pl.cut.Err() == nil {
+			p.failed.Add(1)
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if pl.it, pl.err = it, err; err != nil && !pl.ending {
@@ -308,6 +316,14 @@ func (p *Pool[T]) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.places)
+}
+
+// Counts are how many branches are open, or being opened or closed; how often one was opened,
+// and how often one could not be.
+func (p *Pool[T]) Counts() (open int, opened, failed int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken(), p.opened.Load(), p.failed.Load()
 }
 
 // Close cancels all uses, waits for their ends, and closes the branches. Later uses fail.

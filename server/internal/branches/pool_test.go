@@ -84,9 +84,15 @@ func TestIdleOnesAreClosed(t *testing.T) {
 	if _, _, _, err := p.Use(t.Context(), "bad"); err == nil || p.Len() != 0 {
 		t.Errorf("%v, %d places", err, p.Len())
 	}
+	if open, opened, failed := p.Counts(); open != 0 || opened != 0 || failed != 1 {
+		t.Errorf("after a failure %d are open, %d were opened, %d failed", open, opened, failed)
+	}
 	_, using, done, err := p.Use(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if now, opened, failed := p.Counts(); now != 1 || opened != 1 || failed != 1 {
+		t.Errorf("%d are open, %d were opened, %d failed", now, opened, failed)
 	}
 	if using.Err() != nil || open.Load() != 1 {
 		t.Errorf("%v, %d are open", using.Err(), open.Load())
