@@ -11,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/branch"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/server/internal/account"
 )
 
 // winners are by the numbers of the request.
@@ -32,6 +33,11 @@ func (s *databaseService) MergeBranch(ctx context.Context, req *smolwcpb.MergeBr
 		defer func() { <-s.merging }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+	ctx, hold := account.Holding(ctx)
+	defer hold.Release()
+	if err := hold.Hold(branch.MergeMemory, true); err != nil {
+		return nil, err
 	}
 	b, checkpoint, err := s.Branch(req.GetBranch())
 	if err != nil {
