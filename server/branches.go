@@ -22,6 +22,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/data"
 	"github.com/smolwc/smolwc/server/internal/statements"
+	"github.com/smolwc/smolwc/views"
 )
 
 // BranchOptions serve the branches of a database: branch B is the instance B in the project of
@@ -93,7 +94,8 @@ func (b *branchServer) open(ctx context.Context, name string) (*openBranch, erro
 	}
 	is, logger := &openBranch{services: branches.Services{}}, b.logger.With("branch", name)
 	leads, end := b.leads()
-	if err := is.names.open(ctx, db, b.instance(name), logger); err != nil {
+	own := b.instance(name)
+	if err := is.names.open(ctx, db, own, views.InBranch(db, own.String(), b.catalog.Own.String()), logger); err != nil {
 		end()
 		return nil, errors.Join(err, db.Close())
 	}

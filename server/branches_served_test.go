@@ -28,7 +28,8 @@ import (
 // A branchRig is a server of a database with its branches.
 type branchRig struct {
 	*rig
-	dir branch.Dir
+	dir    branch.Dir
+	server *server.Server
 }
 
 func branchesServed(t *testing.T, o server.Options, b server.BranchOptions) branchRig {
@@ -51,7 +52,8 @@ func branchesServed(t *testing.T, o server.Options, b server.BranchOptions) bran
 		t.Fatal(err)
 	}
 	o.Instance, o.Branches = parent, &b
-	return branchRig{serve(t, db, o), b.Dir}
+	served, s := serveToo(t, db, o)
+	return branchRig{served, b.Dir, s}
 }
 
 func (r *branchRig) branch(name string) {
@@ -296,5 +298,87 @@ func TestAThousandBranchesHoldNothing(t *testing.T) {
 	}
 	if got := r.get(r.ctx(), r.in("b0")); got != "(none)" {
 		t.Errorf("a branch of them has %s", got)
+	}
+}
+
+// The views of the database are views of the branch, each on the branch's tables; the branch's
+// own are not in the database. A merge leaves them apart, and the views follow its writes.
+func TestABranchHasTheViews(t *testing.T) {
+	r := branchesServed(t, server.Options{}, server.BranchOptions{})
+	tab := r.table("t", "f")
+	own := r.client()
+	r.rig.set(tab, "k", "f:q=1")
+	r.must(r.logical("rows", "SELECT _key FROM t"))
+	r.must(r.materialize("counts", "SELECT CAST(f['q'] AS STRING) AS value, COUNT(*) AS n FROM t GROUP BY value"))
+	const rows, counts = "SELECT COUNT(*) FROM rows", "SELECT SUM(n) FROM counts"
+	r.wantQuery(own, counts, "1")
+	r.branch("b")
+	b := r.in("b")
+	r.wantQuery(b, counts, "1")
+	for i := range 2 {
+		m := bigtable.NewMutation()
+		m.Set("f", "q", 1000, []byte("2"))
+		r.must(b.Open("t").Apply(r.ctx(), fmt.Sprint("new", i), m))
+	}
+	r.rig.set(tab, "ours", "f:q=2")
+	for c, want := range map[*bigtable.Client]string{own: "2", b: "3"} {
+		r.wantQuery(c, rows, want)
+		r.wantQuery(c, counts, want)
+	}
+	inBranch := func() (names []string) {
+		list, err := r.instanceAdminPB().ListLogicalViews(r.ctx(), &adminpb.ListLogicalViewsRequest{Parent: "projects/" + project + "/instances/b"})
+		r.must(err)
+		for _, v := range list.GetLogicalViews() {
+			names = append(names, v.GetName())
+		}
+		return names
+	}
+	r.must(r.instanceAdmin().CreateLogicalView(r.ctx(), "b", &bigtable.LogicalViewInfo{LogicalViewID: "more", Query: "SELECT _key FROM rows"}))
+	r.wantQuery(b, "SELECT COUNT(*) FROM more", "3")
+	if _, err := r.query(own, "SELECT COUNT(*) FROM more", nil, nil); err == nil {
+		t.Error("the database has the branch's view")
+	}
+	if got := inBranch(); len(got) != 2 || got[0] != "projects/"+project+"/instances/b/logicalViews/more" {
+		t.Errorf("the branch has the views %v", got)
+	}
+	r.must(r.instanceAdmin().DeleteLogicalView(r.ctx(), "b", "more"))
+	r.must(r.instanceAdmin().DeleteLogicalView(r.ctx(), "b", "rows"))
+	if got := inBranch(); len(got) != 0 {
+		t.Errorf("afterwards the branch has the views %v", got)
+	}
+	r.wantQuery(own, rows, "2")
+	resp, err := smolwcpb.NewDatabaseAdminClient(r.conn).MergeBranch(r.ctx(), &smolwcpb.MergeBranchRequest{Branch: "b"})
+	r.must(err)
+	if resp.GetConflicts() != 0 || resp.GetRows() != 2 {
+		t.Errorf("merged: %v", resp)
+	}
+	r.wantQuery(own, counts, "4")
+	r.wantQuery(b, counts, "3")
+}
+
+// The figures of served branches count opens and failures.
+func TestMetricsOfBranches(t *testing.T) {
+	r := branchesServed(t, server.Options{}, server.BranchOptions{})
+	r.table("t", "f")
+	want := func(open, opened, failed string) {
+		t.Helper()
+		for name, want := range map[string]string{"open": open, "opened_total": opened, "open_failures_total": failed} {
+			if got := metric(t, r.server, "smolwc_branches_"+name); got != want {
+				t.Errorf("smolwc_branches_%s is %s, want %s", name, got, want)
+			}
+		}
+	}
+	r.branch("b")
+	want("0", "0", "0")
+	r.get(r.ctx(), r.in("b"))
+	r.get(r.ctx(), r.in("b"))
+	want("1", "1", "0")
+	r.branch("damaged")
+	r.must(os.Remove(filepath.Join(r.dir.Path(), "damaged", "db", "CURRENT")))
+	if _, err := r.in("damaged").Open("t").ReadRow(r.ctx(), "k"); err == nil {
+		t.Error("a damaged branch is read")
+	}
+	if got := metric(t, r.server, "smolwc_branches_open_failures_total"); got == "0" {
+		t.Error("no failure is counted")
 	}
 }

@@ -31,14 +31,14 @@ type names struct {
 }
 
 // open opens a database. The tables of the instance own have plain names in it.
-func (n *names) open(ctx context.Context, db *query.DB, own wire.Instance, l *slog.Logger) (err error) {
+func (n *names) open(ctx context.Context, db *query.DB, own wire.Instance, v *views.Views, l *slog.Logger) (err error) {
 	if t := tableIn(db, own); t != "" {
 		return fmt.Errorf("the database has the table %s, but tables of %s would have plain names; choose another instance for plain names", t, own)
 	}
 	if n.catalog, err = catalog.Open(ctx, db, own); err != nil {
 		return err
 	}
-	n.views = views.In(db, own.String())
+	n.views = v
 	if err := n.views.Reload(ctx); err != nil {
 		return err
 	}

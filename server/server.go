@@ -44,6 +44,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/heat"
 	"github.com/smolwc/smolwc/server/internal/history"
 	"github.com/smolwc/smolwc/server/internal/statements"
+	"github.com/smolwc/smolwc/views"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -194,7 +195,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if err := o.BackupTo.Check(); err != nil {
 		return nil, err
 	}
-	if err := s.names.open(context.Background(), db, own, s.logger); err != nil {
+	if err := s.names.open(context.Background(), db, own, views.In(db, own.String()), s.logger); err != nil {
 		return nil, err
 	}
 	s.catalog.Heat = heat.New(heat.Options{})

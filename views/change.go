@@ -97,6 +97,9 @@ func checkQuery(text string) error {
 
 // setNote keeps the definition of a view; nil removes it.
 func (v *Views) setNote(ctx context.Context, view View, note []byte) error {
+	if view.Instance == "" || view.Instance == v.own {
+		view.Instance = v.origin
+	}
 	if err := v.db.Plumbing().SetNote(ctx, kindOf(view.Materialized)+"/"+v.full(view), note); err != nil {
 		return err
 	}

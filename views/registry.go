@@ -19,6 +19,7 @@ import (
 type registry struct {
 	db     *query.DB
 	own    string // the instance whose tables have plain names
+	origin string // the same, as notes name it
 	known  atomic.Pointer[definitions]
 	logger atomic.Pointer[slog.Logger] // of [Views.Keep]
 
@@ -76,11 +77,14 @@ func (v *registry) read(d *definitions, kind, full string, b []byte) (err error)
 	if err := view.readNote(b); err != nil {
 		return err
 	}
+	if view.Instance == v.origin {
+		view.Instance = v.own
+	}
 	if !view.Materialized {
-		d.logical[full] = view
+		d.logical[view.Full()] = view
 		return nil
 	}
-	d.materialized[full], err = v.define(view)
+	d.materialized[view.Full()], err = v.define(view)
 	return err
 }
 

@@ -41,9 +41,13 @@ type heldBy string
 
 // In are the views of an open database in which the tables of an instance,
 // projects/P/instances/I, have plain names.
-func In(db *query.DB, instance string) *Views {
+func In(db *query.DB, instance string) *Views { return InBranch(db, instance, instance) }
+
+// InBranch are the views of a branch that is served as an instance of its own: the views of the
+// instance whose tables have plain names in its database are those of the branch's instance.
+func InBranch(db *query.DB, instance, origin string) *Views {
 	create := func() any {
-		v := &Views{registry: &registry{db: db, own: instance}, changing: lock.NewRW(), keepers: map[string]*keeper{}}
+		v := &Views{registry: &registry{db: db, own: instance, origin: origin}, changing: lock.NewRW(), keepers: map[string]*keeper{}}
 		v.logger.Store(slog.New(slog.DiscardHandler))
 		v.known.Store(&definitions{})
 		return v
