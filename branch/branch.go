@@ -225,6 +225,14 @@ func (d Dir) make() error {
 	return syncDir(filepath.Dir(d.path))
 }
 
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(osfile.SyncDir(dir), dir.Close())
+}
+
 func (d Dir) sweep() error {
 	entries, err := os.ReadDir(d.path)
 	for _, e := range entries {

@@ -133,14 +133,6 @@ func copyFile(from, to string) error {
 	return errors.Join(err, w.Sync(), w.Close())
 }
 
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(osfile.SyncDir(dir), dir.Close())
-}
-
 // Drop removes a branch with all of its files. One that is open or being merged, or has
 // branches of its own, is an error of kind [query.KindBusy]. A Drop that is interrupted has
 // removed the branch or not; in the first case the next Create or Drop of any branch removes the rest of its files.
