@@ -95,7 +95,7 @@ func (b *Branch) fill(ctx context.Context, dir string) error {
 	return fileError(syncDir(dir))
 }
 
-// link makes a copy of a database that nobody has open, except for what is of the directory.
+// link makes a copy of a database that nobody has open, except for files of the directory itself.
 // Files that never change are linked; copies copies the few others.
 func link(ctx context.Context, copies *errgroup.Group, from, to string) error {
 	entries, err := os.ReadDir(from)

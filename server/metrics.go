@@ -63,7 +63,7 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// branchMetrics are of the branches that are served, 0 where there are none.
+// branchMetrics are of the branches that are served, 0 without them.
 func branchMetrics(s *Server) []prometheus.Collector {
 	counts := func() (open int, opened, failed int64) {
 		if s.branches == nil {

@@ -66,8 +66,8 @@ const markerFile = "SMOLWC"
 type Marker struct {
 	Format int
 	Engine string
-	// Identity is what the database gets when it is next opened for writing, in the place of
-	// the one in its files; "" if it keeps that.
+	// Identity replaces the one in the files when the database is next opened for writing;
+	// "" if it keeps that.
 	Identity string
 }
 

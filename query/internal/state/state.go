@@ -56,8 +56,8 @@ type Options struct {
 	ReadOnly  bool
 	MustExist bool // a store without a database is an error
 	Format    int  // of a new database; 0 is [catalog.FormatOfNew]
-	// Identity is what the database gets when it is next opened for writing; "" if it
-	// has its own already.
+	// Identity replaces the one in the files when the database is next opened for writing;
+	// "" if it keeps that.
 	Identity string
 
 	KeepDeleted     time.Duration
