@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-var release = flag.String("release", "", "write the commands and flags of today to testdata/released/`VERSION`/flags.txt")
+var releaseOf = flag.String("release", "", "write the commands and flags of today to testdata/released/`VERSION`/flags.txt")
 
 // Commands and flags of released versions are there: docs/stability.md promises it. One
 // that goes away leaves the file when its error names the successor.
 func TestReleasedFlagsAreThere(t *testing.T) {
-	if *release != "" {
+	if *releaseOf != "" {
 		lines := strings.Join(flagsOf((&command{}).root()), "\n") + "\n"
-		if err := os.WriteFile(filepath.Join("testdata/released", *release, "flags.txt"), []byte(lines), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("testdata/released", *releaseOf, "flags.txt"), []byte(lines), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
