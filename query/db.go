@@ -78,7 +78,8 @@ type Options struct {
 	// MustExist refuses to create a database.
 	MustExist bool
 	// GCInterval is how often surplus versions are removed in the
-	// background, as [DB.GC] does; 0 is once a day, less than 0 never.
+	// background, as [DB.GC] does; 0 is once a day, less than 0 never. Less than 0 also
+	// leaves expired cells on Pebble until their table is compacted.
 	GCInterval time.Duration
 	// KeepDeleted is how long a table is kept that a plan deletes, see
 	// [schema.DeleteTable]; 0 is 7 days, less than 0 is not at all. Of many deleted

@@ -77,7 +77,7 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	}
 	on.Memory, on.Async = cmp.Or(o.Memory, defaultMemory), o.Durability == DurabilityAsync
 	on.BackgroundRate, on.Logger = o.BackgroundRate, o.Logger
-	on.ReadOnly, on.MustExist = o.ReadOnly, o.MustExist
+	on.ReadOnly, on.MustExist, on.KeepExpired = o.ReadOnly, o.MustExist, o.GCInterval < 0
 	marker, format := engine.Marker{}, 0
 	name, err := chooseEngine(dir, on, &o)
 	if err != nil {

@@ -191,7 +191,9 @@ func Open(dir string, o Options) (_ *Store, err error) {
 			"duration", time.Since(began).Round(time.Millisecond))
 	}
 	if !o.ReadOnly {
-		s.clean.running.Go(s.cleanUp)
+		if !o.KeepExpired {
+			s.clean.running.Go(s.cleanUp)
+		}
 	}
 	return s, nil
 }

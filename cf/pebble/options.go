@@ -24,6 +24,8 @@ type Options struct {
 	// BackgroundRate is the number of bytes a second that all flushes and compactions
 	// may write together; 0 is no bound.
 	BackgroundRate int64
+	// KeepExpired leaves expired cells, which no read returns, to Compact.
+	KeepExpired bool
 	// FileSize is the size in bytes at which a file ends and the next one begins; 0 is
 	// Pebble's. Tests make it tiny to have many boundaries of files.
 	FileSize int

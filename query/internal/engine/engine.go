@@ -28,6 +28,7 @@ type Options struct {
 	Memory, BackgroundRate               int64
 	FileSize                             int // for tests; 0 is the engine's
 	Async, ReadOnly, MustExist, InMemory bool
+	KeepExpired                          bool // on Pebble, until its files are compacted
 	Logger                               *slog.Logger
 }
 
@@ -48,7 +49,7 @@ func Open(name, dir string, o Options) (cf.Reader, error) {
 	if name == RocksDB {
 		return openRocksDB(dir, o)
 	}
-	p := pebble.Options{Memory: o.Memory, BackgroundRate: o.BackgroundRate, FileSize: o.FileSize, Async: o.Async, ReadOnly: o.ReadOnly, MustExist: o.MustExist, InMemory: o.InMemory, Logger: o.Logger}
+	p := pebble.Options{Memory: o.Memory, BackgroundRate: o.BackgroundRate, FileSize: o.FileSize, Async: o.Async, ReadOnly: o.ReadOnly, MustExist: o.MustExist, InMemory: o.InMemory, Logger: o.Logger, KeepExpired: o.KeepExpired}
 	if o.ReadOnly {
 		return pebble.OpenFollower(dir, p)
 	}
