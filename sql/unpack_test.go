@@ -17,7 +17,7 @@ func TestUnpack(t *testing.T) {
 		{`FROM UNPACK((FROM t(with_history => TRUE) |> WHERE _key = 'a2')) |> SELECT f['model'], _timestamp |> LIMIT 1`, "758 2000"},
 		{`SELECT * FROM UNPACK((SELECT _key, f['none'] AS x FROM t(with_history => TRUE)))`, ""},
 		{`EXPLAIN SELECT m FROM UNPACK((SELECT f['model'] AS m FROM t(with_history => TRUE) WHERE _key = 'a1' AND f['model'] IS NOT NULL))`,
-			"read 1 ranges of rows of t\n  from \"a1\" to \"a1\\x00\"\n  column f:model\n  which rows have other cells\nfilter rows\nselect 1 columns\nunpack\nselect 1 columns"},
+			"read 1 ranges of rows of t\n  from \"a1\" to \"a1\\x00\"\n  column f:model\nfilter rows\nselect 1 columns\nunpack\nselect 1 columns"},
 	} {
 		got, err := db.run(q.sql)
 		if err != nil || got != q.want {
