@@ -50,8 +50,9 @@ test-engines: deps ## run the tests that have databases with these on Pebble, wh
 
 # What make race leaves to make test, because the detector has nothing to see there and makes
 # it five to ten times as long: tests that take the time of one goroutine, that read our
-# source, or that measure programs which they build without the detector.
-NO_RACES := ^(TestQueriesAreReadInLinearTime|TestPlainEnglish|TestArrowsPointOneWay|TestMemoryOfAnImportIsBounded|TestMemoryOfAScanIsBounded|TestMemoryOfLargeRowsIsBounded|TestTheProcessIsTheProgramsOwn)$$
+# source, that measure programs which they build without the detector, or that kill commands
+# at their steps, whose reports nobody reads.
+NO_RACES := ^(TestQueriesAreReadInLinearTime|TestPlainEnglish|TestArrowsPointOneWay|TestMemoryOfAnImportIsBounded|TestMemoryOfAScanIsBounded|TestMemoryOfLargeRowsIsBounded|TestTheProcessIsTheProgramsOwn|TestKilledAtEachStep|TestKilledSlices|TestBranchesKilledAtEveryStep|TestAServedMergeIsKilled|TestABranchSurvivesALossOfPower)$$
 
 race: deps ## run all tests with the race detector, but for some of one goroutine
 	@echo "compiling with the race detector"; $(call libraries,-race)
