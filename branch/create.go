@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -86,7 +87,8 @@ func (b *Branch) fill(ctx context.Context, dir string) error {
 		}
 		return fileError(b.save(filepath.Join(dir, recordFile)))
 	})
-	if err := errors.Join(link(ctx, files, base, made), files.Wait()); err != nil {
+	linked := link(ctx, files, base, made)
+	if err := cmp.Or(files.Wait(), linked); err != nil { // what failed in files has ended link
 		return err
 	}
 	if err := plumbing.SetIdentity(made, b.ID); err != nil { // it syncs the directory too
@@ -104,7 +106,7 @@ func link(ctx context.Context, copies *errgroup.Group, from, to string) error {
 	}
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
-			return nil // copies has the cause
+			return err
 		}
 		name := e.Name()
 		if name == "IDENTITY" || name == "LOCK" || name == "LOG" || strings.HasPrefix(name, "LOG.old") {

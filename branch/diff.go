@@ -33,10 +33,6 @@ type DiffReport struct {
 // memory is for each database that is compared with another one: the least, as blocks are read once.
 const memory = 16 << 20
 
-// MergeMemory is how much memory a [Merge] takes: for the two databases that it opens, for a
-// commit, and for the keys of the rows that were changed.
-const MergeMemory = 2*memory + 16<<20 + 4<<20
-
 // wholly is all rows.
 var wholly = []cf.Range{{}}
 

@@ -71,11 +71,19 @@ var ErrConflicts = errors.New("the database and the branch have changed the same
 
 // commitBytes is the size up to which a merge is one commit, and about the size of each one of
 // a larger merge. Only tests change it.
-var commitBytes = 16 << 20
+var commitBytes = mostCommit
 
 // keyBytes is about how much memory the keys of the rows may take that a branch has changed. Of
 // further rows all are compared. Only tests change it.
-var keyBytes = 4 << 20
+var keyBytes = mostKeys
+
+const (
+	mostCommit = 16 << 20
+	mostKeys   = 4 << 20
+	// MergeMemory is how much memory a [Merge] takes: for the two databases that it opens, for a
+	// commit, and for the keys of the rows that were changed.
+	MergeMemory = 2*memory + mostCommit + mostKeys
+)
 
 // beforeWrite is called when the conflicts are counted. Only tests change it.
 var beforeWrite = func() {}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -28,11 +27,11 @@ type Pool[T Opened] struct {
 	// Failed is told of a branch that could not be closed.
 	Failed func(name string, err error)
 
-	opened, failed atomic.Int64
-
 	mu     sync.Mutex
 	places map[string]*place[T]
 	closed bool
+	// how often a branch was opened, and how often it could not be
+	opened, failed int64
 }
 
 // A place is that of a branch which is opened, open or being closed.
@@ -127,13 +126,13 @@ func (p *Pool[T]) take(name string) (pl *place[T], wait <-chan struct{}, err err
 	pl.uses = 1
 	go func() {
 		it, err := p.Open(pl.cut, name)
-		if err == nil {
-			p.opened.Add(1)
-		} else if pl.cut.Err() == nil {
-			p.failed.Add(1)
-		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		if err == nil {
+			p.opened++
+		} else if pl.cut.Err() == nil {
+			p.failed++
+		}
 		if pl.it, pl.err = it, err; err != nil && !pl.ending {
 			delete(p.places, name)
 			pl.closed = true
@@ -323,7 +322,7 @@ func (p *Pool[T]) Len() int {
 func (p *Pool[T]) Counts() (open int, opened, failed int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.taken(), p.opened.Load(), p.failed.Load()
+	return p.taken(), p.opened, p.failed
 }
 
 // Close cancels all uses, waits for their ends, and closes the branches. Later uses fail.
