@@ -119,6 +119,9 @@ func TestWriteTimestamp(t *testing.T) {
 		{`SELECT WRITE_TIMESTAMP(f, 'x'), UNIX_MICROS(WRITE_TIMESTAMP(t.f, b'x')), WRITE_TIMESTAMP(f, 'none') FROM t`, "1000 1000 NULL"},
 		{`SELECT MAX(WRITE_TIMESTAMP(f, 'x')) FROM t WHERE WRITE_TIMESTAMP(f, 'x') > TIMESTAMP_MICROS(999)`, "1000"},
 		{`SELECT WRITE_TIMESTAMP(f, 'x') FROM t(with_history => TRUE)`, "1000"},
+		{`SELECT WRITE_TIMESTAMP(f, 'none') FROM t`, "NULL"},
+		{`SELECT WRITE_TIMESTAMP(f, CONCAT(_key, 'x')), WRITE_TIMESTAMP(f, NULL) FROM t`, "NULL NULL"},
+		{`EXPLAIN SELECT WRITE_TIMESTAMP(f, 'x') FROM t`, "read all rows of t\n  column f:x\n  which rows have other cells\nselect 1 columns, row by row"},
 	} {
 		if got, err := db.run(q.sql); err != nil || got != q.want {
 			t.Errorf("%s\ngot  %q, %v\nwant %q", q.sql, got, err, q.want)

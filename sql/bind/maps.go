@@ -86,9 +86,8 @@ func compileWriteTimestamp(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) != 2 {
 		return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
 	}
-	name := p.unqualified(n.Args[0])
-	f, ok := p.table.Family(name.Text)
-	if _, computed := p.computed(name.Text); !ok || computed || name.Op != parse.OpName || !p.scope.table {
+	f, ok := p.family(n.Args[0])
+	if !ok {
 		return nil, p.Errorf(n.Args[0].Pos, "the first argument of WRITE_TIMESTAMP must be a column family of the table in FROM, which is not joined")
 	}
 	by, err := p.typed(n.Args[1], value.TypeBytes, "the qualifier of WRITE_TIMESTAMP")
@@ -96,7 +95,11 @@ func compileWriteTimestamp(p *planner, n *parse.Node) (*expr, error) {
 		return nil, err
 	}
 	p.plan.Cells = true
-	p.plan.Reads = append(p.plan.Reads, read.Family(f.Name))
+	column, ok := p.column(f, by)
+	if !ok {
+		column = read.Family(f.Name)
+	}
+	p.plan.Reads = append(p.plan.Reads, column)
 	return &expr{typ: value.Type{Kind: value.TypeTimestamp}, eval: func(r *run.Tuple) (any, error) {
 		q, err := by.eval(r)
 		if q == nil || err != nil {

@@ -474,15 +474,12 @@ func compileIndex(p *planner, n *parse.Node) (*expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := p.unqualified(n.Args[0])
-		f, ok := p.table.Family(name.Text)
-		if _, computed := p.computed(name.Text); !ok || computed || name.Op != parse.OpName || !p.scope.table {
+		f, ok := p.family(n.Args[0])
+		if !ok {
 			return entryOf(of, by), nil
 		}
-		if by.literal || by.fixed && p.params.bound() {
-			if q, err := by.eval(nil); err == nil && q != nil { // read only this column of the family
-				p.plan.Reads = append(p.plan.Reads[:before], read.Column(f.Name, string(q.([]byte))))
-			}
+		if column, ok := p.column(f, by); ok { // read only this one of the family
+			p.plan.Reads = append(p.plan.Reads[:before], column)
 		}
 		return columnExpr(f, by, *of.typ.Of), nil
 	case value.TypeArray:
@@ -494,6 +491,25 @@ func compileIndex(p *planner, n *parse.Node) (*expr, error) {
 		return compileJSONElement(p, n, of)
 	}
 	return nil, p.Errorf(n.Pos, "%s has no elements", of.typ)
+}
+
+// family is the family of the table in FROM that a node names.
+func (p *planner) family(n *parse.Node) (f *schema.Family, ok bool) {
+	name := p.unqualified(n)
+	if _, computed := p.computed(name.Text); computed || name.Op != parse.OpName || !p.scope.table {
+		return nil, false
+	}
+	return p.table.Family(name.Text)
+}
+
+// column is a column of a family, if its qualifier is the same for every row.
+func (p *planner) column(f *schema.Family, by *expr) (column read.ColumnSpec, ok bool) {
+	if by.literal || by.fixed && p.params.bound() {
+		if q, err := by.eval(nil); err == nil && q != nil {
+			return read.Column(f.Name, string(q.([]byte))), true
+		}
+	}
+	return column, false
 }
 
 // entryOf is the value at a key of a map computed by a stage or a function.

@@ -188,7 +188,7 @@ type slotName struct {
 	typ  value.Type
 	slot int
 	of   string // the name of the side of a join that it is of
-	// strict is that of its expression, of a side of a join.
+	// strict says that its expression is; it is set for columns of a side of a join.
 	strict bool
 	// * leaves out those that are unlisted, and those that USING merged, whose column is first.
 	unlisted, merged, first bool

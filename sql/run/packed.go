@@ -14,7 +14,7 @@ import (
 type packedRows struct {
 	blocks  [][]byte // full but for the last
 	rows    []packedRow
-	touched byte
+	touched byte // by fetch, which would otherwise do nothing
 }
 
 // A packedRow is where a row is: the number of the block, and the place in it.
