@@ -141,7 +141,7 @@ func (b *s3Bucket) tryLease(ctx context.Context) (l lease, tag string, err error
 	} else {
 		l.age = time.Since(l.Renewed)
 	}
-	l.age = max(l.age, 0) // clocks step back, and some servers set that of Date once a second
+	l.age = max(l.age, 0) // some servers look at the clock for Date once a second only
 	return l, a.header.Get("ETag"), nil
 }
 

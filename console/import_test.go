@@ -88,7 +88,7 @@ func TestAFileIsImportedByAPage(t *testing.T) {
 	}
 }
 
-// The types on the page are those of the statement, which leaves NA out.
+// The page shows the types that the columns have in its statement, which leaves NA out.
 func TestALookShowsTheProposedTypes(t *testing.T) {
 	at := newSite(t, nil)
 	seen, _ := at.upload("planes.csv", "tail,seats\nN1,150\nN2,NA\nN3,183\n", "act", "look", "table", "planes")

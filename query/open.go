@@ -220,7 +220,7 @@ func (db *DB) settle(dir string, on engine.Options) error {
 }
 
 // checkMarker refuses a directory with a database of another kind. It returns the
-// marker, with format 0 when there is none.
+// marker; the format is 0 without one.
 func checkMarker(name, dir string, on engine.Options, standbys bool) (m engine.Marker, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		if on.ReadOnly {

@@ -43,8 +43,8 @@ type heldBy string
 // projects/P/instances/I, have plain names.
 func In(db *query.DB, instance string) *Views { return InBranch(db, instance, instance) }
 
-// InBranch are the views of a branch that is served as an instance of its own: the views of the
-// instance whose tables have plain names in its database are those of the branch's instance.
+// InBranch returns the views of a branch that is served as an instance. The branch has copies of
+// the views of its database, whose notes name the instance origin; they belong to instance here.
 func InBranch(db *query.DB, instance, origin string) *Views {
 	create := func() any {
 		v := &Views{registry: &registry{db: db, own: instance, origin: origin}, changing: lock.NewRW(), keepers: map[string]*keeper{}}

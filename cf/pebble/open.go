@@ -190,10 +190,8 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		o.Logger.Info("opened the database", "dir", dir, "families", len(*s.families.Load()), "replayed_bytes", replayed,
 			"duration", time.Since(began).Round(time.Millisecond))
 	}
-	if !o.ReadOnly {
-		if !o.KeepExpired {
-			s.clean.running.Go(s.cleanUp)
-		}
+	if !o.ReadOnly && !o.KeepExpired {
+		s.clean.running.Go(s.cleanUp)
 	}
 	return s, nil
 }

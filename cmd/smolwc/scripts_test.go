@@ -51,7 +51,7 @@ func TestScriptsLookForRocksDBWhereItIsLinked(t *testing.T) {
 	}
 }
 
-// The halves of make dist that make help names are those of packaging/dist.
+// make help names the halves of make dist that packaging/dist takes.
 func TestHalvesOfDist(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^dist:.*`).FindString(read(t, "../../Makefile"))
 	halves := regexp.MustCompile(`ARGS=(\w+)`).FindAllStringSubmatch(line, -1)
