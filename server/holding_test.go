@@ -109,8 +109,12 @@ func TestLargeRowsAreTriedAgain(t *testing.T) {
 func TestRowsLargerThanTheLimit(t *testing.T) {
 	r, s, _ := limited(t, server.Limits{Bytes: 16 << 20})
 	r.giants(1, 20)
+	// The client sees the end of a call first, and a refusal is permanent only without other calls.
+	ended := func() { r.until("no bytes in hand", func() bool { return inHand(t, s) == 0 }) }
+	ended()
 	_, err := r.tryRead(&bigtablepb.ReadRowsRequest{TableName: tablePath("t")})
 	refused(t, "ReadRows", err, codes.FailedPrecondition, "more than the 14 MiB")
+	ended()
 	//lint:ignore SA1019 clients send it
 	stream, err := r.data().ExecuteQuery(r.ctx(), &bigtablepb.ExecuteQueryRequest{InstanceName: parent, Query: "SELECT * FROM t",
 		//lint:ignore SA1019 clients send it
@@ -123,16 +127,18 @@ func TestRowsLargerThanTheLimit(t *testing.T) {
 		err = nil
 	}
 	refused(t, "ExecuteQuery", err, codes.FailedPrecondition, "more than the 14 MiB")
+	ended()
 	sink := &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_ValueRegexFilter{ValueRegexFilter: []byte("v+x")}}
 	_, err = r.data().CheckAndMutateRow(r.ctx(), &bigtablepb.CheckAndMutateRowRequest{TableName: tablePath("t"), RowKey: []byte("row00"),
 		PredicateFilter: &bigtablepb.RowFilter{Filter: &bigtablepb.RowFilter_Condition_{Condition: &bigtablepb.RowFilter_Condition{PredicateFilter: sink, TrueFilter: sink}}},
 		FalseMutations:  []*bigtablepb.Mutation{setCell("f", "new", 1000, "")}})
 	refused(t, "CheckAndMutateRow", err, codes.FailedPrecondition, "more than the 14 MiB")
+	ended()
 	rules := make([]*bigtablepb.ReadModifyWriteRule, 20)
 	for i := range rules {
 		rules[i] = &bigtablepb.ReadModifyWriteRule{FamilyName: "f", ColumnQualifier: fmt.Appendf(nil, "q%02d", i), Rule: &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: []byte("x")}}
 	}
 	_, err = r.data().ReadModifyWriteRow(r.ctx(), &bigtablepb.ReadModifyWriteRowRequest{TableName: tablePath("t"), RowKey: []byte("row00"), Rules: rules})
 	refused(t, "ReadModifyWriteRow", err, codes.FailedPrecondition, "more than the 14 MiB")
-	r.until("no bytes in hand", func() bool { return inHand(t, s) == 0 })
+	ended()
 }
