@@ -164,7 +164,12 @@ func TestScheduledBackupsWhenKilled(t *testing.T) {
 // page is a page of the server for monitoring.
 func (s *served) page(t *testing.T, name string) string {
 	t.Helper()
-	resp, err := http.Get(strings.TrimSuffix(s.pages, "metrics") + name)
+	req, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(s.pages, "metrics")+name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Close = true // the process may be a standby that keeps its connections for a moment when it is promoted
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

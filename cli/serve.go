@@ -440,8 +440,8 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options
 		return fail(exitFailed, err)
 	}
 	defer stopPages()
+	take(pages)    // first: once the listener is taken, a promotion has ended
 	take(listener) // before the greeting: a client that reads it may connect, and no other server holds the door
-	take(pages)
 	r.greet(what, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
 }

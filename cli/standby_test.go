@@ -439,6 +439,7 @@ func TestPagesOfAStandby(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", kind)
+		req.Close = true // the standby keeps its connections for a moment when it is promoted
 		resp, err := browser.Do(req)
 		if err != nil {
 			t.Fatal(err)
