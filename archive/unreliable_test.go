@@ -34,16 +34,28 @@ type unreliable struct {
 	faults map[string]int
 }
 
-func newUnreliable(t *testing.T, g *gateway, seed uint64) *unreliable {
-	t.Helper()
-	u := &unreliable{r: rand.New(rand.NewPCG(seed, 7)), faults: map[string]int{}}
-	proxy := &httputil.ReverseProxy{
+// proxy passes requests on to the server. Each has its own connection: one that stayed open
+// may be closed, also by another test, just when a request uses it.
+func (g *gateway) proxy(t *testing.T) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport: &http.Transport{DisableKeepAlives: true},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
 			r.Out.Host = r.In.Host // the signature covers it
 		},
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil { // the client waits
+				t.Logf("%s %s did not reach the server: %v", r.Method, r.URL.Path, err)
+			}
+			panic(http.ErrAbortHandler)
+		},
 	}
+}
+
+func newUnreliable(t *testing.T, g *gateway, seed uint64) *unreliable {
+	t.Helper()
+	u := &unreliable{r: rand.New(rand.NewPCG(seed, 7)), faults: map[string]int{}}
+	proxy := g.proxy(t)
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch u.fault(r) {
 		case "500":
@@ -131,10 +143,7 @@ func TestALostAnswer(t *testing.T) {
 func TestAnInterruptedBackupGivesItsLockBack(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
-		r.Out.Host = r.In.Host // the signature covers it
-	}}
+	proxy := g.proxy(t)
 	for i, at := range []string{"/lock", "/objects/", "/generations/"} {
 		t.Run(strings.Trim(at, "/"), func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
@@ -166,10 +175,7 @@ func TestAnInterruptedBackupGivesItsLockBack(t *testing.T) {
 func TestAServerThatTakesNothingMore(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
-		r.Out.Host = r.In.Host // the signature covers it
-	}}
+	proxy := g.proxy(t)
 	for _, c := range []struct{ name, at string }{
 		{"it takes no object", "/objects/"},
 		{"it answers no manifest", "/generations/"},
