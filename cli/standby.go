@@ -336,6 +336,11 @@ func (h *handover) promote(ctx, call context.Context, leader string, begin func(
 func (h *handover) serveOnce(ctx context.Context, s *standby.Standby) (lost bool, err error) {
 	o := h.o
 	o.Standbys = s.Service()
+	if h.branches { // it was the primary
+		if o.Branches, err = h.withBranches(h.cfg, o); err != nil {
+			return false, err
+		}
+	}
 	if s.Primary() != "" {
 		if o.Backups, err = h.schedule(s.DB(), backupStandby, o); err != nil {
 			return false, err

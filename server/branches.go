@@ -50,6 +50,7 @@ type branchServer struct {
 	leads        func() (ctx context.Context, stop func()) // of work that ends when the server stops or is replaced
 	deadline     time.Duration
 	likeBigtable bool // queries have only parts that Bigtable has
+	follows      bool // a primary: it opens no branch, which it will as the next one
 
 	pool *branches.Pool[*openBranch]
 }
@@ -139,6 +140,9 @@ func (b *branchServer) named(ctx context.Context, req any) (string, error) {
 
 // call makes a call about a branch.
 func (b *branchServer) call(ctx context.Context, name, method string, req any, fn func(context.Context, branches.Service) error) error {
+	if b.follows {
+		return notHere(name)
+	}
 	is, using, done, err := b.pool.Use(ctx, name)
 	switch {
 	case errors.Is(err, branches.ErrFull), errors.Is(err, branches.ErrEnding):
@@ -168,6 +172,11 @@ func (b *branchServer) call(ctx context.Context, name, method string, req any, f
 		return status.Error(codes.Unavailable, cause.Error())
 	}
 	return err
+}
+
+// notHere is the error of a call about a branch at a server that is no longer the primary.
+func notHere(name string) error {
+	return status.Errorf(codes.FailedPrecondition, "branch %q is not served here while another server is the primary", name)
 }
 
 // Unary implements branches.Switch.
@@ -234,6 +243,9 @@ func (b *branchServer) get(ctx context.Context, in wire.Instance) (any, error) {
 	if err != nil {
 		return nil, catalog.Status(ctx, err)
 	}
+	if b.follows {
+		return nil, notHere(in.ID)
+	}
 	if b.hidden(in) {
 		return nil, status.Errorf(codes.FailedPrecondition, "the branch %q is hidden: the database has tables in %s", in.ID, in)
 	}
@@ -285,7 +297,7 @@ func (b *branchServer) checkpoint(name string) func(context.Context, string) err
 // branchOf looks up a branch of the database, and how it is copied; nil means that nobody has
 // it open here. b is nil where branches are not served.
 func (n *names) branchOf(b *branchServer, name string) (found branch.Branch, checkpoint func(context.Context, string) error, err error) {
-	if b != nil {
+	if b != nil && !b.follows {
 		found, err = b.o.Dir.Get(name)
 		return found, b.checkpoint(name), err
 	}

@@ -102,7 +102,8 @@ type Options struct {
 	// BigtableSQL refuses queries that Bigtable refuses: those with joins, with queries in
 	// queries, or with WITH, UNION and its like.
 	BigtableSQL bool
-	// Branches serves the branches of the database too; nil serves none.
+	// Branches serves the branches of the database too; nil serves none. A standby refuses calls
+	// about them.
 	Branches *BranchOptions
 	// Test gives tests control of the server; nil gives them none. The database must be
 	// opened with its clock, and have no data that matter.
@@ -201,7 +202,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	s.catalog.Heat = heat.New(heat.Options{})
 	if o.Branches != nil {
 		s.branches = (&branchServer{
-			names: &s.names, o: *o.Branches, logger: s.logger, deadline: s.limits.Deadline, likeBigtable: s.bigtableSQL,
+			names: &s.names, o: *o.Branches, logger: s.logger, deadline: s.limits.Deadline, likeBigtable: s.bigtableSQL, follows: s.isStandby,
 			leads: func() (context.Context, func()) { return s.whileItLeads(s.closing) },
 		}).begin()
 	}
