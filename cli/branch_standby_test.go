@@ -5,6 +5,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/smolwc/smolwc/branch"
 )
 
 // A branchPair is a primary that serves the branch x of its database, which has the row a of the
@@ -79,4 +81,17 @@ func TestBranchesOfAPrimaryThatWasReplaced(t *testing.T) {
 	b.p = startServer(t, "--db", b.data, "--branches", "--addr", b.p.addr)
 	refused("started again")
 	b.branch(b.p, "the branch is not the primary's: dropped branch x", "drop", "x")
+}
+
+// A merge at a standby names the primary. It was said to have no directory.
+func TestAMergeAtAStandbyNamesThePrimary(t *testing.T) {
+	t.Parallel()
+	b := startBranchPair(t)
+	await(t, "first", "--addr", b.s.addr, "-c", "scan t")
+	b.branch(b.s, "a branch of a standby: branch y is the database in", "create", "y")
+	tell(t, "--db", filepath.Join(b.copy+branch.Suffix, "y", "db"), "-c", "put t b f:q=second")
+	b.branch(b.s, "a merge that would write nothing: would change 1 cell in 1 row", "merge", "y", "--dry-run")
+	b.branch(b.s, "a merge: "+b.p.addr, "merge", "y")
+	tell(t, "promote", "--addr", b.s.addr)
+	b.branch(b.s, "a merge at the next primary: changed 1 cell in 1 row", "merge", "y")
 }

@@ -301,7 +301,7 @@ func (n *names) branchOf(b *branchServer, name string) (found branch.Branch, che
 		found, err = b.o.Dir.Get(name)
 		return found, b.checkpoint(name), err
 	}
-	dir := n.catalog.DB.Dir()
+	dir := n.catalog.DB.Plumbing().FilesDir()
 	if dir == "" {
 		return found, nil, status.Error(codes.FailedPrecondition, "only a database in a directory has branches")
 	}
