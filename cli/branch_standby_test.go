@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,4 +96,64 @@ func TestAMergeAtAStandbyNamesThePrimary(t *testing.T) {
 	b.branch(b.s, "a merge: "+b.p.addr, "merge", "y")
 	tell(t, "promote", "--addr", b.s.addr)
 	b.branch(b.s, "a merge at the next primary: changed 1 cell in 1 row", "merge", "y")
+}
+
+// While a standby follows and the log goes to an archive, branches are made, written, merged and
+// dropped. Both get what is merged, at its moment, and nothing else of branches; these stay the
+// old primary's when the standby is promoted, and keep their writes when it is killed.
+func TestBranchesBesideAStandbyAndAnArchive(t *testing.T) {
+	t.Parallel()
+	archive := filepath.Join(t.TempDir(), "archive")
+	b := startBranchPair(t, "--backup", archive, "--continuous", "--continuous-every", "10ms")
+	position := func() string {
+		t.Helper()
+		found := regexp.MustCompile(`position (\d+)`).FindStringSubmatch(tell(t, "replicas", "--addr", b.p.addr))
+		if found == nil {
+			t.Fatal("the primary has no position")
+		}
+		return found[1]
+	}
+	restored := func(at string) string {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "restored")
+		await(t, "restored the moment", "restore", "latest", dir, "--from", archive, "--at", at)
+		return tell(t, "--db", dir, "-c", "scan t")
+	}
+	b.in("x", "put t b f:q=merged; delete t a f:q")
+	b.branch(b.p, "made: branch dropped is the database", "create", "dropped")
+	b.in("dropped", "put t c f:q=lost")
+	before := position()
+	b.branch(b.p, "merged: changed 2 cells in 2 rows, in one commit", "merge", "x")
+	after := position()
+	b.branch(b.p, "dropped: dropped branch", "drop", "dropped")
+	b.in("x", "put t c f:q=later")
+	tell(t, "--addr", b.p.addr, "-c", "put t d f:q=last")
+	await(t, "last", "--addr", b.s.addr, "-c", "scan t")
+	for what, c := range map[string][2]string{
+		"the standby":             {tell(t, "--addr", b.s.addr, "-c", "scan t"), "merged last"},
+		"the moment before":       {restored(before), "first"},
+		"the moment of the merge": {restored(after), "merged"},
+	} {
+		if got := strings.Join(regexp.MustCompile("first|merged|last|lost|later").FindAllString(c[0], -1), " "); got != c[1] {
+			t.Errorf("%s has %q, want %q", what, got, c[1])
+		}
+	}
+	if got := tell(t, "verify", "--addr", b.s.addr, "--against", b.p.addr); !strings.Contains(got, " is equal to ") {
+		t.Errorf("verify: %q", got)
+	}
+
+	tell(t, "promote", "--addr", b.s.addr)
+	await(t, b.s.addr+" was promoted", "--addr", b.p.addr, "-c", "put t no f:q=x")
+	if got := b.in("x", "put t e f:q=later; scan t"); strings.Count(got, "later") != 2 {
+		t.Errorf("a branch of the old primary: %q", got)
+	}
+	b.branch(b.p, "a merge at the old primary: "+b.s.addr+" was promoted in its place", "merge", "x")
+	b.branch(b.s, `a merge at the new one: there is no branch "x" in `+b.copy+branch.Suffix, "merge", "x")
+	_ = b.p.end(syscall.SIGKILL) // it was killed
+	if got := tell(t, "--db", b.data, "branch", "diff", "x"); !strings.Contains(got, "2 cells in 2 rows: 2 added") {
+		t.Errorf("the branch of the killed primary: %q", got)
+	}
+	if left, err := os.ReadDir(b.data + branch.Suffix); len(left) != 1 {
+		t.Errorf("beside the database are %v, %v", left, err)
+	}
 }
