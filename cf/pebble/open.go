@@ -229,8 +229,9 @@ func (s *Store) examine() error {
 	if s.options.InMemory {
 		return nil
 	}
-	said, tables, err := examine(s.fs.FS, s.dir, func(log string, end int64) { s.fs.ends.Store(log, end) })
+	said, tables, logs, err := examine(s.fs.FS, s.dir, func(log string, end int64) { s.fs.ends.Store(log, end) })
 	if err != nil || s.options.ReadOnly {
+		s.replayed.logs = logs
 		return err
 	}
 	s.fs.said = newSyncing(s.fs.FS, s.dir, said)

@@ -20,64 +20,66 @@ import (
 // a fault that no crash can cause is an error that names the file
 // (docs/decisions/0017-torn-or-damaged.md, docs/decisions/0031-what-was-synced-is-written-down.md).
 //
-// It returns SYNCED, without Files if there is no SYNCED for the manifest, and
-// the table files that the manifest names, nil if they are not known. torn gets the end of
-// the whole records of a log that a crash cut off.
-func examine(fs vfs.FS, dir string, torn func(log string, end int64)) (said wal.Synced, tables map[string]int64, err error) {
+// It returns SYNCED, without Files if there is no SYNCED for the manifest, the table files
+// that the manifest names, nil if they are not known, and the numbers of the logs that are
+// not in them. torn gets the end of the whole records of a log that a crash cut off.
+func examine(fs vfs.FS, dir string, torn func(log string, end int64)) (said wal.Synced, tables map[string]int64, logs []uint64, err error) {
 	names, err := fs.List(dir)
 	if notExist(err) {
-		return said, nil, nil
+		return said, nil, nil, nil
 	}
 	if err != nil {
-		return said, nil, wrap(err)
+		return said, nil, nil, wrap(err)
 	}
 	manifest, err := atomicfs.ReadMarker(fs, dir, "manifest")
 	if err != nil {
-		return said, nil, wrap(err)
+		return said, nil, nil, wrap(err)
 	}
 	if manifest == "" {
-		return said, nil, nil
+		return said, nil, nil, nil
 	}
 	if slices.Contains(names, wal.SyncedFile) {
 		if said, err = readSynced(fs, dir); err != nil {
-			return said, nil, err
+			return said, nil, nil, err
 		}
 	}
 	said.Bind(manifest)
 	e := newEdits()
 	if err := examineFile(fs, dir, manifest, &said, e.note, nil); err != nil {
-		return said, nil, err
+		return said, nil, nil, err
 	}
 	tables = e.files()
 	for name, size := range tables {
 		info, err := fs.Stat(fs.PathJoin(dir, name))
 		switch {
 		case notExist(err):
-			return said, nil, lostFile(dir, name)
+			return said, nil, nil, lostFile(dir, name)
 		case err != nil:
-			return said, nil, wrap(err)
+			return said, nil, nil, wrap(err)
 		case info.Size() != size:
-			return said, nil, fmt.Errorf("%w: %s has %d bytes, and %d were written", cf.ErrCorrupt, fs.PathJoin(dir, name), info.Size(), size)
+			return said, nil, nil, fmt.Errorf("%w: %s has %d bytes, and %d were written", cf.ErrCorrupt, fs.PathJoin(dir, name), info.Size(), size)
 		}
 	}
-	counts := func(log string) bool {
+	counts := func(log string) (number uint64, is bool) {
 		number, err := strconv.ParseUint(strings.TrimSuffix(log, ".log"), 10, 64)
-		return isLog(log) && (err != nil || number >= e.minLog)
+		return number, isLog(log) && (err != nil || number >= e.minLog)
 	}
 	for name := range said.Files {
-		if counts(name) && !slices.Contains(names, name) {
-			return said, nil, lostFile(dir, name)
+		if _, is := counts(name); is && !slices.Contains(names, name) {
+			return said, nil, nil, lostFile(dir, name)
 		}
 	}
 	for _, name := range names {
-		if !counts(name) {
+		number, is := counts(name)
+		if !is {
 			continue
 		}
 		if err := examineFile(fs, dir, name, &said, nil, torn); err != nil {
-			return said, nil, err
+			return said, nil, nil, err
 		}
+		logs = append(logs, number)
 	}
-	return said, tables, nil
+	return said, tables, logs, nil
 }
 
 func readSynced(fs vfs.FS, dir string) (wal.Synced, error) {

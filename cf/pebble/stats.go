@@ -1,12 +1,15 @@
 package pebble
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 
 	engine "github.com/cockroachdb/pebble/v2"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // Stats implements [cf.Store].
@@ -107,6 +110,9 @@ func (s *Store) familyStats(ctx context.Context, m *engine.Metrics) (map[string]
 	if err != nil {
 		return nil, err
 	}
+	if err := s.countReplayed(ctx); err != nil {
+		return nil, err
+	}
 	byID, apart, allApart := map[uint32]*cf.FamilyStats{}, map[uint32]float64{}, 0.0
 	for at, level := range levels {
 		for _, t := range level {
@@ -171,6 +177,51 @@ func (s *Store) familyStats(ctx context.Context, m *engine.Metrics) (map[string]
 		all[name] = fs
 	}
 	return all, nil
+}
+
+// replayed are logs that a reader has in memtables, since it writes no files.
+type replayed struct {
+	mu   sync.Mutex
+	logs []uint64 // whose entries are not counted yet
+}
+
+// countReplayed counts the entries of a reader's memtables.
+func (s *Store) countReplayed(ctx context.Context) error {
+	s.replayed.mu.Lock()
+	defer s.replayed.mu.Unlock()
+	for ; len(s.replayed.logs) > 0; s.replayed.logs = s.replayed.logs[1:] {
+		counts := map[uint32]*count{}
+		for log := s.logReader(s.replayed.logs[0]); ; {
+			data, err := log.Next()
+			if errors.Is(err, wal.ErrEnd) || errors.Is(err, cf.ErrTrimmed) { // the writer had written nothing to it
+				break
+			}
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return err
+			}
+			r, err := recordOf(data)
+			if err != nil {
+				return err
+			}
+			_ = eachOp(r.ops, func(id uint32, op *cf.LoggedOp) error { // of a load's record there is nothing to count
+				if counts[id] == nil {
+					counts[id] = &count{id: id}
+				}
+				counts[id].entries++
+				if op.Kind == cf.OpDelete || op.Kind == cf.OpDeleteRange {
+					counts[id].tombstones++
+				}
+				return nil
+			})
+		}
+		for _, f := range *s.families.Load() {
+			if n := counts[f.id]; n != nil {
+				f.unflushed[filling].entries.Add(int64(n.entries))
+				f.unflushed[filling].tombstones.Add(int64(n.tombstones))
+			}
+		}
+	}
+	return nil
 }
 
 // moveCounts moves the counts of all families to another state.

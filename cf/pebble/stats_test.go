@@ -5,6 +5,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/cftest"
+	"github.com/smolwc/smolwc/cf/pebble"
 )
 
 // The store counts what the engine does. Pebble does not say which blocks of the cache have
@@ -79,5 +80,40 @@ func TestFiguresOfTheEngine(t *testing.T) {
 	}
 	if now := figures().BytesOut; now < e.BytesOut+200 {
 		t.Errorf("%d bytes are read after %d", now, e.BytesOut)
+	}
+}
+
+// A reader counts what it has in memory: it writes no files.
+func TestAReaderCountsItsMemtables(t *testing.T) {
+	dir := t.TempDir()
+	w, err := pebble.Open(dir, pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	create(t, w, "t/a", "t/b")
+	for i := range 100 {
+		if err := putRow(t.Context(), w, i); err != nil {
+			t.Fatal(err)
+		}
+		if i == 49 {
+			if err := w.Flush(t.Context(), "t/a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r, err := pebble.OpenFollower(dir, pebble.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 2 {
+		st, err := r.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := st.Families["t/a"], st.Families["t/b"]; a.Cells() != 100 || b.Cells() != 0 {
+			t.Errorf("%d and %d cells, want 100 and 0", a.Cells(), b.Cells())
+		}
 	}
 }

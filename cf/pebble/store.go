@@ -40,6 +40,7 @@ type Store struct {
 	next    uint32     // number of a family
 
 	counted   atomic.Value // map[uint64]tableCounts, by the number of the file
+	replayed  replayed
 	failures  atomic.Int64 // of the background
 	rewriting atomic.Int64 // calls of Compact
 	damaged   atomic.Bool  // the last compaction met damage
