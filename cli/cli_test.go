@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -20,12 +21,12 @@ func TestTheEnvironmentGoesBeforeTheServersSettings(t *testing.T) {
 		percent, limit string // of the environment
 		want           []string
 	}{
-		{"", "", []string{"go_gc_gogc_percent 50", "go_gc_gomemlimit_bytes 6.7108864e+07"}},
+		{"", "", []string{"go_gc_gogc_percent 50", fmt.Sprint("go_gc_gomemlimit_bytes ", float64(64<<20+ofGo(32<<20)))}},
 		{"77", "128MiB", []string{"go_gc_gogc_percent 77", "go_gc_gomemlimit_bytes 1.34217728e+08"}},
 	} {
 		t.Setenv("GOGC", c.percent)
 		t.Setenv("GOMEMLIMIT", c.limit)
-		s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--http", "127.0.0.1:0", "--max-bytes", "64MiB")
+		s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--http", "127.0.0.1:0", "--max-bytes", "64MiB", "--memory", "32MiB")
 		resp, err := http.Get(s.pages)
 		if err != nil {
 			t.Fatal(err)

@@ -628,6 +628,9 @@ func TestTheLogThatIsKeptFollowsItsSetting(t *testing.T) {
 // A database of format 5 that had a standby goes on as the primary that it was: with its
 // history and its epoch, and standbys copy it.
 func TestAPrimaryOfFormat5(t *testing.T) {
+	if !query.HasRocksDB {
+		t.Skip("RocksDB is not linked")
+	}
 	n := &node{t: t, dir: filepath.Join(t.TempDir(), "primary"), addr: "127.0.0.1:0"}
 	must(t, os.CopyFS(n.dir, os.DirFS("../query/testdata/upgrade/format5")))
 	before, err := os.ReadFile(filepath.Join(n.dir, "archive", "standbys.json"))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 
 	engine "github.com/cockroachdb/pebble/v2"
 
@@ -177,12 +176,6 @@ func (s *Store) familyStats(ctx context.Context, m *engine.Metrics) (map[string]
 		all[name] = fs
 	}
 	return all, nil
-}
-
-// replayed are logs that a reader has in memtables, since it writes no files.
-type replayed struct {
-	mu   sync.Mutex
-	logs []uint64 // whose entries are not counted yet
 }
 
 // countReplayed counts the entries of a reader's memtables.

@@ -40,7 +40,10 @@ type Store struct {
 	next    uint32     // number of a family
 
 	counted   atomic.Value // map[uint64]tableCounts, by the number of the file
-	replayed  replayed
+	replayed  struct { // logs that a reader has in memtables, since it writes no files
+		mu   sync.Mutex
+		logs []uint64 // whose entries are not counted yet
+	}
 	failures  atomic.Int64 // of the background
 	rewriting atomic.Int64 // calls of Compact
 	damaged   atomic.Bool  // the last compaction met damage

@@ -92,7 +92,11 @@ func TestMemoryOfLargeRowsIsBounded(t *testing.T) {
 			if n, err := db.Table("t").Count(t.Context()); err != nil || n.Cells != int64(row.cells) {
 				t.Errorf("%+v, %v", n, err)
 			}
-			if got := int64(most-min(most, before)) >> 20; got > 100 { // the row has 250 MiB, as changes too
+			bound := int64(100) // the row has 250 MiB, as changes too
+			if !query.HasRocksDB {
+				bound += 256 // without cgo, what Pebble may have is Go's
+			}
+			if got := int64(most-min(most, before)) >> 20; got > bound {
 				t.Errorf("it holds %d MiB", got)
 			}
 		})
