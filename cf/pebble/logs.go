@@ -217,3 +217,11 @@ func (s *Store) trim(unwanted func(modified time.Time) bool) error {
 	}
 	return s.kept.TrimLoads(func() (uint64, bool, error) { return s.firstAfter(0) })
 }
+
+// keptBytes is the size of the logs that are kept only for their changes.
+func (s *Store) keptBytes() int64 {
+	if !s.fs.keep.Load() {
+		return 0
+	}
+	return s.fs.logBytes(s.fs.archive()) + s.kept.LoadBytes()
+}

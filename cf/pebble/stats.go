@@ -56,14 +56,6 @@ func (s *Store) Stats(ctx context.Context) (cf.Stats, error) {
 	return st, nil
 }
 
-// keptBytes is the size of the logs that are kept only for their changes.
-func (s *Store) keptBytes() int64 {
-	if !s.fs.keep.Load() {
-		return 0
-	}
-	return s.fs.logBytes(s.fs.archive()) + s.kept.LoadBytes()
-}
-
 // A tableCounts are the counts of a table file.
 type tableCounts struct {
 	counts []count

@@ -39,8 +39,8 @@ type Store struct {
 	shaping sync.Mutex // families are created and dropped one at a time
 	next    uint32     // number of a family
 
-	counted   atomic.Value // map[uint64]tableCounts, by the number of the file
-	replayed  struct { // logs that a reader has in memtables, since it writes no files
+	counted  atomic.Value // map[uint64]tableCounts, by the number of the file
+	replayed struct {     // logs that a reader has in memtables, since it writes no files
 		mu   sync.Mutex
 		logs []uint64 // whose entries are not counted yet
 	}
