@@ -50,7 +50,7 @@ type branchServer struct {
 	leads        func() (ctx context.Context, stop func()) // of work that ends when the server stops or is replaced
 	deadline     time.Duration
 	likeBigtable bool // queries have only parts that Bigtable has
-	follows      bool // a primary: it opens no branch, which it will as the next one
+	follows      bool // another server is the primary, and branches are not opened
 
 	pool *branches.Pool[*openBranch]
 }
