@@ -15,6 +15,7 @@ package archive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -98,7 +99,7 @@ func (f found) generation() Generation {
 	return f.m.generation()
 }
 
-// manifests reads all manifests, in order.
+// manifests reads all manifests, in order. Those that a prune removes meanwhile are left out.
 func (a *Archive) manifests(ctx context.Context) ([]found, error) {
 	keys, err := a.bucket.list(ctx, generationsPrefix)
 	if err != nil {
@@ -117,13 +118,14 @@ func (a *Archive) manifests(ctx context.Context) ([]found, error) {
 		g.Go(func() error {
 			m, err := a.manifest(ctx, all[i].id)
 			all[i].m, all[i].err = m, err
-			if isDamage(err) {
+			if isDamage(err) || errors.Is(err, errNoObject) {
 				return nil
 			}
 			return err
 		})
 	}
-	return all, g.Wait()
+	err = g.Wait()
+	return slices.DeleteFunc(all, func(f found) bool { return errors.Is(f.err, errNoObject) }), err
 }
 
 // manifest reads one manifest. The error matches ErrDamaged when the manifest is

@@ -87,3 +87,34 @@ func TestABackupShowsItsProgress(t *testing.T) {
 		t.Errorf("%+v: the bar was %q", r, out.String())
 	}
 }
+
+// A pruned is a bucket in which a prune of another process removes the first backup when its
+// keys are listed.
+type pruned struct{ bucket }
+
+func (p pruned) list(ctx context.Context, prefix string) (map[string]int64, error) {
+	keys, err := p.bucket.list(ctx, prefix)
+	if err == nil && prefix == generationsPrefix {
+		err = p.remove(ctx, manifestKey(1))
+	}
+	return keys, err
+}
+
+func TestListBesideAPrune(t *testing.T) {
+	ctx := t.Context()
+	db := openTestDB(t, filepath.Join(t.TempDir(), "db"))
+	a, err := Open(ctx, filepath.Join(t.TempDir(), "backups"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		writeRows(t, db, round, 10)
+		if _, err := a.Backup(ctx, db, BackupOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.bucket = pruned{a.bucket}
+	if list, err := a.List(ctx); err != nil || len(list) != 1 || list[0].ID != 2 {
+		t.Errorf("%+v, %v; want the second backup", list, err)
+	}
+}
