@@ -52,7 +52,7 @@ test-engines: deps ## run the tests that have databases with these on Pebble, wh
 # it five to ten times as long: tests that take the time of one goroutine, that read our
 # source, that measure programs which they build without the detector, or that kill commands
 # at their steps, whose reports nobody reads.
-NO_RACES := ^(TestQueriesAreReadInLinearTime|TestPlainEnglish|TestArrowsPointOneWay|TestMemoryOfAnImportIsBounded|TestMemoryOfAScanIsBounded|TestMemoryOfLargeRowsIsBounded|TestTheProcessIsTheProgramsOwn|TestKilledAtEachStep|TestKilledSlices|TestBranchesKilledAtEveryStep|TestAServedMergeIsKilled|TestABranchSurvivesALossOfPower)$$
+NO_RACES := ^(TestQueriesAreReadInLinearTime|TestHostileQueriesAreBounded|TestEveryCombinationIsAnswered|TestListsAreSearched|TestErrorsOfFunctions|TestErrorsOfTypes|TestRowsByFieldsAreThoseThatAreWanted|TestPlainEnglish|TestArrowsPointOneWay|TestMemoryOfAnImportIsBounded|TestMemoryOfAScanIsBounded|TestMemoryOfLargeRowsIsBounded|TestTheProcessIsTheProgramsOwn|TestKilledAtEachStep|TestKilledSlices|TestBranchesKilledAtEveryStep|TestAServedMergeIsKilled|TestABranchSurvivesALossOfPower)$$
 
 race: deps ## run all tests with the race detector, but for some of one goroutine
 	@echo "compiling with the race detector"; $(call libraries,-race)
