@@ -48,10 +48,10 @@ ENGINES := ./cf/pebble ./query/... ./views ./sql/... ./ql/... ./branch ./mcp ./q
 test-engines: deps ## run the tests that have databases with these on Pebble, which is not the default here
 	SMOLWC_TEST_ENGINE=pebble $(GO) test -vet=off -ldflags=-w $(SIDE_BY_SIDE) -timeout 30m $(ENGINES)
 
-# What make race leaves to make test, because the detector has nothing to see there and makes
-# it five to ten times as long: tests that take the time of one goroutine, that read our
-# source, that measure programs which they build without the detector, or that kill commands
-# at their steps, whose reports nobody reads.
+# What make race leaves to make test, because the detector has nothing new to see there and
+# makes it five to ten times as long: tests that take the time of one goroutine, hostile
+# queries, tests that read our source, that measure programs which they build without the
+# detector, or that kill commands at their steps, whose reports nobody reads.
 NO_RACES := ^(TestQueriesAreReadInLinearTime|TestHostileQueriesAreBounded|TestEveryCombinationIsAnswered|TestListsAreSearched|TestErrorsOfFunctions|TestErrorsOfTypes|TestRowsByFieldsAreThoseThatAreWanted|TestPlainEnglish|TestArrowsPointOneWay|TestMemoryOfAnImportIsBounded|TestMemoryOfAScanIsBounded|TestMemoryOfLargeRowsIsBounded|TestTheProcessIsTheProgramsOwn|TestKilledAtEachStep|TestKilledSlices|TestBranchesKilledAtEveryStep|TestAServedMergeIsKilled|TestABranchSurvivesALossOfPower)$$
 
 race: deps ## run all tests with the race detector, but for some of one goroutine
