@@ -178,7 +178,7 @@ func (s *Store) countReplayed(ctx context.Context) error {
 		counts := map[uint32]*count{}
 		for log := s.logReader(s.replayed.logs[0]); ; {
 			data, err := log.Next()
-			if errors.Is(err, wal.ErrEnd) || errors.Is(err, cf.ErrTrimmed) { // the writer had written nothing to it
+			if errors.Is(err, wal.ErrEnd) || errors.Is(err, cf.ErrTrimmed) { // the second: the writer removed it before it was pinned
 				break
 			}
 			if err = cmp.Or(err, ctx.Err()); err != nil {

@@ -127,11 +127,11 @@ type Files interface {
 // Diverging compares the tables of several databases.
 type Diverging interface {
 	// Diverge calls fn for each column that is not the same in this database and all others, in
-	// the order of rows, families and qualifiers. It looks at the rows of a table in ranges, which
-	// are sorted and disjoint. Cells that the rule of any of the databases drops sooner or later are left out, at one moment
-	// for all. A table or a family that a database lacks is empty there. The others come from
-	// the method Plumbing of query.DB. fn may keep the column. Its error ends the comparison
-	// and is returned unchanged.
+	// the order of rows, families and qualifiers. It looks at the rows of a table in ranges,
+	// which are sorted and disjoint. Cells that the rule of any of the databases drops sooner or
+	// later are left out, at one moment for all. A table or a family that a database lacks is
+	// empty there. The others come from the method Plumbing of query.DB. fn may keep the column.
+	// Its error ends the comparison and is returned unchanged.
 	Diverge(ctx context.Context, table string, others []DB, rows []cf.Range, fn func(*Column) error) error
 }
 
