@@ -33,6 +33,12 @@ func (b *Block) Release() {
 	}
 }
 
+// Size is the memory of the block, in bytes.
+func (b *Block) Size() int {
+	const row, cell = int(unsafe.Sizeof(RowSpan{})), int(unsafe.Sizeof(CellSpan{}))
+	return cap(b.Data) + cap(b.Rows)*row + cap(b.Cells)*cell
+}
+
 // An Answer is the result of [Reader.Read]. The caller makes it, so that a read of a row
 // can have its first block where the row is.
 type Answer struct {

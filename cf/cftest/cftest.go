@@ -46,6 +46,8 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"HostileKeys", testHostileKeys},
 		{"Filters", testFilters},
 		{"Ranges", testRanges},
+		{"ReverseToTheEmptyRow", testReverseToTheEmptyRow},
+		{"CutBeforeABegunRow", testCutBeforeABegunRow},
 		{"Blocks", testBlocks},
 		{"Costs", testCosts},
 		{"Splits", testSplits},

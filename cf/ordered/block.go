@@ -117,14 +117,12 @@ func isUsual(b *cf.Block) bool { return cap(b.Data) <= 2*maxData && cap(b.Cells)
 
 const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
 
-func sizeOf(b *cf.Block) int { return cap(b.Data) + cap(b.Rows)*rowSize + cap(b.Cells)*cellSize }
-
 // size is the memory of the filling, in bytes.
 func (f *filling) size() int {
 	if f.memory == nil {
 		return 0
 	}
-	return sizeOf(f.b)
+	return f.b.Size()
 }
 
 func (f *filling) beginRow() {

@@ -11,8 +11,8 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
-	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
 const (
@@ -134,7 +134,7 @@ func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target,
 		if err := ctx.Err(); err != nil {
 			return "", 0, err
 		}
-		mid, ok := scan.Midway(lo, hi)
+		mid, ok := ahead.Midway(lo, hi)
 		if !ok {
 			break
 		}

@@ -97,6 +97,7 @@ var rooms = map[string]room{
 	"cf/internal/wal":    {imports: []string{"cf"}},
 	"cf/internal/inuse":  {},
 	"cf/internal/beside": {imports: []string{"cf"}},
+	"cf/internal/ahead":  {imports: []string{"cf"}},
 	"cf/internal/kept":   {imports: []string{"cf", "internal/osfile"}},
 	// The parts of the store. Those with c are C or C++ with the Go that calls it.
 	"cf/rocks/internal/headers":    {c: true},
@@ -106,14 +107,14 @@ var rooms = map[string]room{
 	"cf/rocks/internal/writequeue": {imports: []string{"cf", "cf/internal/wal"}},
 	"cf/rocks/internal/gate":       {imports: []string{"cf"}},
 	"cf/rocks/internal/verify":     {imports: []string{"cf", "cf/rocks/internal/native", "cf/internal/wal", grocksdb}, c: true},
-	"cf/rocks/internal/scan":       {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
+	"cf/rocks/internal/scan":       {imports: []string{"cf", "cf/internal/ahead", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/rocks/internal/callbacks":  {imports: []string{"cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/rocks/internal/files":      {imports: []string{"cf", "cf/rocks/internal/native", "internal/claim", grocksdb}, c: true},
 	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/cftest/memory":             {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/ordered"}, tests: []string{"cf/cftest"}},
 	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", "cf/replay", rapid}},
-	"cf/pebble":                    {imports: []string{"internal/fields", "cf/internal/beside", "cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/ordered", "internal/claim", "internal/lock", pebble, xtime}, tests: []string{"cf/cftest"}},
-	"cf/rocks":                     {imports: []string{"cf/internal/beside", "cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
+	"cf/pebble":                    {imports: []string{"internal/fields", "cf/internal/ahead", "cf/internal/beside", "cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/ordered", "internal/claim", "internal/lock", pebble, xtime}, tests: []string{"cf/cftest"}},
+	"cf/rocks":                     {imports: []string{"cf/internal/ahead", "cf/internal/beside", "cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/inuse", "cf/internal/kept", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},

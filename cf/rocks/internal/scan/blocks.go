@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 )
 
 // A blockSizer makes the blocks of one scan. The first blocks are small, so that a read
@@ -87,17 +88,17 @@ func (s *shape) store(perCell, perRow int) {
 
 // make gives a block its memory: as much as suits the scan if there is room for it, and
 // little otherwise.
-func (s *blockSizer) make(b *cf.Block, r *room) error {
+func (s *blockSizer) make(b *cf.Block, r *ahead.Room) error {
 	s.cells = min(s.cells, max(s.share(s.most()), minCells))
 	cells, rows, data := s.sizes()
 	size := blockBytes(cells, rows, data)
-	if size <= smallBlock || r.take(size, false) != nil {
+	if size <= smallBlock || r.Take(size, false) != nil {
 		if size > smallBlock {
 			s.cells = max(s.cells*smallBlock/size, minCells)
 			cells, rows, data = s.sizes()
 			data = min(data, smallBlock)
 		}
-		if err := r.take(blockBytes(cells, rows, data), true); err != nil {
+		if err := r.Take(blockBytes(cells, rows, data), true); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
@@ -33,17 +34,19 @@ type Cursor struct {
 	view *View
 	spec cf.Scan
 
-	mu     sync.Mutex // held by Next, Cost and Stop
-	filler *filler    // nil once ahead takes it
-	ahead  *readAhead // nil until the scan counts as long
-	fills  int        // number of calls of fill
-	ready  []*cf.Block
-	given  int // bytes of the block that the last Next returned
-	room   *room
-	closed bool
-	end    bool
-	err    error // the error that ended the scan early
-	cost   cf.Cost
+	mu     sync.Mutex    // held by Next, Cost and Stop
+	filler *filler       // nil once ahead takes it
+	ahead  *ahead.Reader // nil until the scan counts as long
+	// Goroutines read ahead of the caller.
+	divided bool
+	fills   int // number of calls of fill
+	ready   []*cf.Block
+	given   int // bytes of the block that the last Next returned
+	room    *ahead.Room
+	closed  bool
+	end     bool
+	err     error // the error that ended the scan early
+	cost    cf.Cost
 }
 
 // A filler makes blocks with a cursor of C. It belongs to one goroutine at a time.
@@ -56,10 +59,11 @@ type filler struct {
 	crossings
 	c *C.smolwc_cursor
 
-	room    *room
-	fetch   int   // bytes that the engine reads ahead
-	large   int   // bytes of large blocks that the engine holds for the filler
-	refused error // the error when there was no room
+	room    *ahead.Room
+	of      *divided // nil while the scan is whole
+	fetch   int      // bytes that the engine reads ahead
+	large   int      // bytes of large blocks that the engine holds for the filler
+	refused error    // the error when there was no room
 	// Bytes of further large blocks that are not counted.
 	uncounted C.size_t
 
@@ -68,8 +72,6 @@ type filler struct {
 }
 
 const (
-	// maxFill is the largest number of blocks in one fill.
-	maxFill = 6
 	// patience is the number of cells after which a block is delivered even if it is
 	// not full, so that the caller can check whether the scan is still wanted.
 	patience = 1 << 16
@@ -88,14 +90,6 @@ func cellsPerCall(ranges int) int {
 	return shortCall
 }
 
-// A filled is the result of one fill.
-type filled struct {
-	blocks []*cf.Block // the list and each block may be empty
-	end    bool
-	err    error   // an error that came after the blocks
-	cost   cf.Cost // of the whole scan so far
-}
-
 // Begin begins a scan of a family. The view must be in use. If Begin succeeds it adds a
 // use of the view, which the caller leaves after Stop.
 func (c *Cursor) Begin(ctx context.Context, v *View, fam *Family, spec cf.Scan) error {
@@ -103,7 +97,7 @@ func (c *Cursor) Begin(ctx context.Context, v *View, fam *Family, spec cf.Scan) 
 	if err != nil {
 		return err
 	}
-	f.early, f.room = true, newRoom(ctx)
+	f.early, f.room = true, ahead.NewRoom(ctx)
 	c.adopt(v, spec, f)
 	return nil
 }
@@ -168,18 +162,18 @@ func (c *Cursor) Next(ctx context.Context) (*cf.Block, error) {
 		if c.closed {
 			return nil, cf.ErrClosed
 		}
-		c.room.drop(c.given)
+		c.room.Drop(c.given)
 		c.given = 0
 		for len(c.ready) > 0 {
 			b := c.ready[0]
 			c.ready = c.ready[1:]
-			size := sizeOf(b)
+			size := b.Size()
 			if len(b.Rows) > 0 {
 				c.given = size
 				return b, nil
 			}
 			b.Release()
-			c.room.drop(size)
+			c.room.Drop(size)
 		}
 		if c.end || c.err != nil {
 			return nil, c.err
@@ -191,7 +185,7 @@ func (c *Cursor) Next(ctx context.Context) (*cf.Block, error) {
 }
 
 // take stores the result of a fill.
-func (c *Cursor) take(f filled) { c.ready, c.end, c.err, c.cost = f.blocks, f.end, f.err, f.cost }
+func (c *Cursor) take(f ahead.Filled) { c.ready, c.end, c.err, c.cost = f.Blocks, f.End, f.Err, f.Cost }
 
 // Fill makes the next blocks ready for Next, which calls it. Other callers must not use
 // the cursor concurrently.
@@ -205,18 +199,19 @@ func (c *Cursor) Fill(ctx context.Context) error {
 
 // Ahead reports whether the scan was divided among goroutines that read ahead of the
 // caller.
-func (c *Cursor) Ahead() bool { return c.ahead != nil && c.ahead.divided }
+func (c *Cursor) Ahead() bool { return c.divided }
 
 // fill returns the next blocks, filled now or by the goroutines that read ahead.
-func (c *Cursor) fill(ctx context.Context) (filled, error) {
+func (c *Cursor) fill(ctx context.Context) (ahead.Filled, error) {
 	c.fills++
 	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
 	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 2 && c.ahead == nil && c.filler.paysToDivide(len(c.spec.Rows))
-	if long && c.ahead == nil && c.view.Overlay == nil && c.view.Users.Load() <= fewCursors+1 && c.room.spare() {
-		c.ahead, c.filler = startReadAhead(c.view, c.spec, c.filler), nil
+	if long && c.ahead == nil && c.view.Overlay == nil && c.view.Users.Load() <= fewCursors+1 && c.room.Spare() {
+		c.ahead, c.divided = divide(ctx, c.view, c.spec, c.filler)
+		c.filler = nil
 	}
 	if c.ahead != nil {
-		return c.ahead.next(ctx)
+		return c.ahead.Next(ctx)
 	}
 	return c.filler.fill(1), nil
 }
@@ -224,30 +219,30 @@ func (c *Cursor) fill(ctx context.Context) (filled, error) {
 // fill fills up to n blocks. It stops after some ten thousand unwanted cells, so that
 // the caller can check whether the scan is still wanted, and after a block if there is no
 // spare memory.
-func (f *filler) fill(n int) (out filled) {
-	for len(out.blocks) < n && !out.end && out.err == nil && (len(out.blocks) == 0 || f.room.spare()) {
+func (f *filler) fill(n int) (out ahead.Filled) {
+	for len(out.Blocks) < n && !out.End && out.Err == nil && (len(out.Blocks) == 0 || f.room.Spare()) {
 		b, status := f.fillBlock()
 		f.deliver(&out, b, status)
 		if status == C.SMOLWC_MORE {
 			break
 		}
 	}
-	out.cost = f.cost()
+	out.Cost = f.cost()
 	return out
 }
 
 // deliver adds a block to out, or an error, by the status of the call of C that filled
 // it.
-func (f *filler) deliver(out *filled, b *cf.Block, status C.smolwc_status) {
+func (f *filler) deliver(out *ahead.Filled, b *cf.Block, status C.smolwc_status) {
 	switch status {
 	case C.SMOLWC_CORRUPT:
-		out.err = f.corrupt()
+		out.Err = f.corrupt()
 	case C.SMOLWC_ERROR:
-		out.err = f.failure()
+		out.Err = f.failure()
 	default:
-		if out.err = f.crossed(status == C.SMOLWC_END); out.err == nil {
-			out.blocks = append(out.blocks, b)
-			out.end = status == C.SMOLWC_END
+		if out.Err = f.crossed(status == C.SMOLWC_END); out.Err == nil {
+			out.Blocks = append(out.Blocks, b)
+			out.End = status == C.SMOLWC_END
 		}
 	}
 }
@@ -290,7 +285,7 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 		cb.undecided = 0
 		f.begun = true
 		f.letGo() // otherwise a scan of large values would block itself
-		cb.large = f.room.large(f.large)
+		cb.large = large(f.room, f.large)
 		status = C.smolwc_cursor_fill(f.c, dataOf(b), rowsOf(b), cellsOf(b), cb)
 		if f.refused = f.counts(&cb.large); f.refused != nil {
 			return b, C.SMOLWC_ERROR
@@ -401,11 +396,11 @@ func (c *Cursor) Stop() bool {
 	}
 	c.closed = true
 	if c.ahead != nil {
-		c.ahead.stop()
+		c.ahead.Stop()
 	} else {
 		c.filler.free()
 	}
-	c.room.close()
+	c.room.Close()
 	return true
 }
 

@@ -1,7 +1,7 @@
 //go:build cgo && linux && !norocksdb
 
-// Package scan reads cells: with cursors in C that fill blocks, the goroutines that
-// read ahead in long scans, and the cache with its accounting of large values.
+// Package scan reads cells: with cursors in C that fill blocks, and the cache with its
+// accounting of large values.
 package scan
 
 // #include "cursor.h"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/linxGnu/grocksdb"
 
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
@@ -26,10 +27,9 @@ type Engine struct {
 	explain func(*Family, error) error
 
 	sweep    func()
-	sweeping atomic.Bool  // a sweep is due
-	helpers  atomic.Int32 // goroutines that fill blocks for scans besides their callers
-	// Those that wait for the disk most of the time are counted apart.
-	coldHelpers atomic.Int32
+	sweeping atomic.Bool // a sweep is due
+	crew     ahead.Crew  // goroutines that fill blocks for scans besides their callers
+	coldCrew ahead.Crew  // those that wait for the disk most of the time
 }
 
 // NewEngine makes the engine of a database. explain adds details to an error of a
@@ -39,7 +39,7 @@ func NewEngine(db *grocksdb.DB, cache *grocksdb.Cache, explain func(*Family, err
 	c := (*C.rocksdb_t)(native.Handle(db))
 	return &Engine{
 		db: db, c: c, reader: C.smolwc_reader_new(c), cache: (*C.rocksdb_cache_t)(native.Handle(cache)),
-		explain: explain, sweep: sweep,
+		explain: explain, sweep: sweep, coldCrew: ahead.Crew{One: coldHelpers, All: allColdHelpers},
 	}
 }
 
@@ -121,4 +121,4 @@ func (v *View) Leave() (last bool) {
 }
 
 // Helpers is the number of goroutines that fill blocks for scans.
-func (e *Engine) Helpers() int { return int(e.helpers.Load() + e.coldHelpers.Load()) }
+func (e *Engine) Helpers() int { return e.crew.Working() + e.coldCrew.Working() }

@@ -13,14 +13,15 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 )
 
 // Read reads a scan to its end, as [cf.Reader.Read] does. A read that fits into one block
 // is one call of C. The engine's iterator sees the state at its creation, so the read
 // needs no snapshot, which would take the engine's lock twice.
 func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan, a *cf.Answer) error {
-	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, nil), crossings: newCrossings(e, spec), room: newRoom(ctx)}
-	defer f.room.close() // the caller counts the blocks that are returned
+	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, nil), crossings: newCrossings(e, spec), room: ahead.NewRoom(ctx)}
+	defer f.room.Close() // the caller counts the blocks that are returned
 	var block C.smolwc_block
 	status, err := f.readOnce(spec, &a.First, &block, &a.Cost)
 	if err != nil || status == C.SMOLWC_END {
@@ -43,7 +44,7 @@ func (f *filler) readOnce(spec *cf.Scan, b *cf.Block, block *C.smolwc_block, cos
 	}
 	files, begins := e.filesOf(fam, spec)
 	block.data_cap, block.rows_cap, block.cells_cap = C.size_t(cap(b.Data)), C.size_t(cap(b.Rows)), C.size_t(cap(b.Cells))
-	block.large = f.room.large(0)
+	block.large = large(f.room, 0)
 	var spent C.smolwc_cost
 	rest := C.smolwc_read(e.reader, fam.c, fam.kept.c, files, &p.scan, p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions),
 		dataOf(b), rowsOf(b), cellsOf(b), block, &spent, &status)
@@ -71,13 +72,13 @@ func (f *filler) readOnce(spec *cf.Scan, b *cf.Block, block *C.smolwc_block, cos
 // snapshot. If all cells fit into one block, it returns a cursor with this block.
 // Otherwise it returns nil and a function that makes its argument continue the scan.
 func (v *View) BeginNewest(ctx context.Context, fam *Family, spec *cf.Scan) (cf.Cursor, func(*Cursor), error) {
-	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, spec), early: true, room: newRoom(ctx)}
+	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, spec), early: true, room: ahead.NewRoom(ctx)}
 	c := new(readCursor)
 	var block C.smolwc_block
 	status, err := f.readOnce(spec, &c.own, &block, &c.cost)
 	switch {
 	case err != nil:
-		f.room.close()
+		f.room.Close()
 		return nil, nil, err
 	case status == C.SMOLWC_END:
 		c.block, c.room = &c.own, f.room
@@ -90,10 +91,10 @@ func (v *View) BeginNewest(ctx context.Context, fam *Family, spec *cf.Scan) (cf.
 func (v *View) goOn(spec cf.Scan, f filler, b *cf.Block, block C.smolwc_block, status C.smolwc_status) func(*Cursor) {
 	return func(c *Cursor) {
 		c.adopt(v, spec, &f)
-		var out filled
+		var out ahead.Filled
 		b, status = f.fillOn(b, &block, status)
 		f.deliver(&out, b, status)
-		out.cost = f.cost()
+		out.Cost = f.cost()
 		c.take(out)
 	}
 }
@@ -103,7 +104,7 @@ type readCursor struct {
 	own   cf.Block
 	block *cf.Block // nil once it was returned
 	cost  cf.Cost
-	room  *room
+	room  *ahead.Room
 }
 
 // Next implements cf.Cursor.
@@ -113,7 +114,7 @@ func (c *readCursor) Next(ctx context.Context) (*cf.Block, error) {
 	}
 	b := c.block
 	if c.block = nil; b == nil || len(b.Rows) == 0 {
-		c.room.close()
+		c.room.Close()
 		return nil, nil
 	}
 	return b, nil
@@ -123,7 +124,7 @@ func (c *readCursor) Next(ctx context.Context) (*cf.Block, error) {
 func (c *readCursor) Cost() cf.Cost { return c.cost }
 
 // Close implements cf.Cursor.
-func (c *readCursor) Close() { c.room.close() }
+func (c *readCursor) Close() { c.room.Close() }
 
 // goOn reads the rest of a scan after the first call of C.
 func (f *filler) goOn(ctx context.Context, a *cf.Answer, cb *C.smolwc_block, status C.smolwc_status) (err error) {

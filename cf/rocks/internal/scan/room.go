@@ -7,59 +7,11 @@ package scan
 import "C"
 
 import (
-	"context"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 )
-
-// A room counts the bytes that a scan holds: its blocks, and the large values that the
-// engine read for it. A nil room counts nothing.
-type room struct {
-	hold  cf.Holding
-	taken atomic.Int64
-}
-
-// newRoom is nil when the reads of the context are not counted.
-func newRoom(ctx context.Context) *room {
-	if hold := cf.HoldingOf(ctx); hold != nil {
-		return &room{hold: hold}
-	}
-	return nil
-}
-
-// take counts n more bytes.
-func (r *room) take(n int, needed bool) error {
-	if r == nil {
-		return nil
-	}
-	if err := r.hold.Hold(n, needed); err != nil {
-		return err
-	}
-	r.taken.Add(int64(n))
-	return nil
-}
-
-// spare reports whether there is room for bytes that are not needed.
-func (r *room) spare() bool { return r == nil || r.hold.Hold(0, false) == nil }
-
-// drop ends the count of n bytes.
-func (r *room) drop(n int) {
-	if n > 0 {
-		_ = r.take(-n, true) // a negative count never fails
-	}
-}
-
-// close ends the count of everything that the scan holds.
-func (r *room) close() {
-	if r != nil {
-		_ = r.take(-int(r.taken.Load()), true)
-	}
-}
-
-// sizeOf is the size of a block.
-func sizeOf(b *cf.Block) int { return blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data)) }
 
 // blockBytes is the size of a block with room for these.
 func blockBytes(cells, rows, data int) int { return cells*cellSize + rows*rowSize + data }
@@ -82,8 +34,8 @@ func makeBlock(b *cf.Block, cells, rows, data int, lend bool) {
 
 // grow makes an empty block large enough for the next cell.
 func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
-	need, before := int(cb.need), sizeOf(b)
-	if err := f.room.take(blockBytes(minCells, minCells, need)-before, true); err != nil {
+	need, before := int(cb.need), b.Size()
+	if err := f.room.Take(blockBytes(minCells, minCells, need)-before, true); err != nil {
 		return err
 	}
 	b.Release()
@@ -98,18 +50,18 @@ func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
 func (f *filler) counts(l *C.smolwc_large) error {
 	if l.refused {
 		f.uncounted += l.read
-		return f.room.refusal(l)
+		return refusal(f.room, l)
 	}
 	if l.more == 0 && l.read == 0 {
 		return nil
 	}
 	more := max(int(l.more), -f.large)
 	made := max(more, 0) // bytes of the copies
-	if f.room.take(more+made, true) != nil {
+	if f.room.Take(more+made, true) != nil {
 		f.uncounted += l.read
 		return nil
 	}
-	_ = f.room.take(-made, true) // the copies are not made yet
+	_ = f.room.Take(-made, true) // the copies are not made yet
 	f.large += more
 	f.engine.counted(l.read)
 	return nil
@@ -117,7 +69,7 @@ func (f *filler) counts(l *C.smolwc_large) error {
 
 // refusal is the error of a scan that had no room for a block and the copy that would
 // have been made of it.
-func (r *room) refusal(l *C.smolwc_large) error { return r.hold.Refusal(2 * int(l.size)) }
+func refusal(r *ahead.Room, l *C.smolwc_large) error { return r.Hold.Refusal(2 * int(l.size)) }
 
 // letGo releases the uncounted large blocks of the filler, so that other scans may read
 // large blocks.
@@ -136,10 +88,10 @@ func (e *Engine) counted(large C.size_t) {
 
 // large is the number of bytes that a scan may read, for C. held is the number of bytes
 // that it already holds.
-func (r *room) large(held int) C.smolwc_large {
+func large(r *ahead.Room, held int) C.smolwc_large {
 	if r == nil {
 		return C.smolwc_large{}
 	}
-	n, alone := r.hold.Room()
+	n, alone := r.Hold.Room()
 	return C.smolwc_large{on: true, alone: C.bool(alone), room: C.size_t(max(0, n+held))}
 }

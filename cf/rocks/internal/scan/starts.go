@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
@@ -168,13 +169,13 @@ func (c *crossings) interval(at string, end bool) (lo, hi string) {
 
 // readable seeks to a key, and returns the error of a file that cannot be read there. A
 // room counts large blocks.
-func (e *Engine) readable(f *Family, key []byte, r *room) error {
-	large := r.large(0)
-	msg := C.smolwc_readable(e.c, f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(key))), C.size_t(len(key)), &large)
-	e.counted(large.read) // the block is gone
+func (e *Engine) readable(f *Family, key []byte, r *ahead.Room) error {
+	values := large(r, 0)
+	msg := C.smolwc_readable(e.c, f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(key))), C.size_t(len(key)), &values)
+	e.counted(values.read) // the block is gone
 	err := native.TakeError(unsafe.Pointer(msg))
-	if large.refused {
-		err = r.refusal(&large)
+	if values.refused {
+		err = refusal(r, &values)
 	}
 	if err != nil {
 		if errors.Is(err, cf.ErrCorrupt) {

@@ -1,4 +1,4 @@
-package scan
+package ahead
 
 import (
 	"encoding/binary"
