@@ -138,32 +138,87 @@ func (c *Cursor) Close() {
 
 // Next implements [cf.Cursor].
 func (c *Cursor) Next(ctx context.Context) (*cf.Block, error) {
+	for {
+		if b, more, err := c.Step(ctx); b != nil || !more || err != nil {
+			return b, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Step is Next that gives up after some thousand keys, or when the context ends: without a
+// block, more says that the scan is not at its end.
+func (c *Cursor) Step(ctx context.Context) (b *cf.Block, more bool, err error) {
 	c.count(ctx, 0)
-	for c.err == nil && ctx.Err() == nil {
+	if c.err == nil && ctx.Err() == nil && len(c.out) == 0 && !c.ended {
 		c.budget = patience
-		if len(c.out) == 0 && !c.ended {
-			c.block.begin()
-			c.ended = !c.fill(ctx)
-			if c.passed != nil {
-				c.cost.Tombstones = c.passed.Tombstones()
-			}
-		}
-		if c.err != nil {
-			break
-		}
-		if b := c.ready(); b != nil {
-			return c.deliver(ctx, b)
-		}
-		if c.ended {
-			c.block.rest()
-			c.count(ctx, 0)
-			return nil, c.err
+		c.block.begin()
+		c.ended = !c.fill(ctx)
+		if c.passed != nil {
+			c.cost.Tombstones = c.passed.Tombstones()
 		}
 	}
 	if c.err != nil {
-		return nil, c.err
+		return nil, false, c.err
 	}
-	return nil, ctx.Err()
+	if ctx.Err() != nil {
+		return nil, true, nil
+	}
+	if b := c.ready(); b != nil {
+		b, err := c.deliver(ctx, b)
+		return b, err == nil, err
+	}
+	if c.ended {
+		c.block.rest()
+		c.count(ctx, 0)
+		return nil, false, c.err
+	}
+	return nil, true, nil
+}
+
+// Split divides what is not read yet. fn gets its ranges of rows, which ascend, and returns
+// those that the cursor goes on with, the first ones in the direction of the scan; nil
+// leaves it whole.
+func (c *Cursor) Split(fn func(rest []cf.Range) (own []cf.Range)) {
+	if c.it == nil || c.err != nil || c.ended {
+		return
+	}
+	rest := slices.Clone(c.rows)
+	within := c.started && c.key != nil
+	if within {
+		at := c.within
+		row := c.row.key
+		if !c.row.open {
+			var ok bool
+			if row, _, ok = c.rowOf(c.key); !ok {
+				return // the error comes next
+			}
+		}
+		if within = at.Contains(string(row)); within {
+			if c.scan.Reverse {
+				at.End = string(row) + "\x00"
+			} else {
+				at.Start = string(row)
+			}
+			rest = slices.Insert(rest, 0, at)
+		}
+	}
+	if c.scan.Reverse {
+		slices.Reverse(rest)
+	}
+	own := slices.Clone(fn(rest))
+	if len(own) == 0 {
+		return
+	}
+	if c.scan.Reverse {
+		slices.Reverse(own)
+	}
+	if within {
+		c.within, own = own[0], own[1:]
+	}
+	c.rows = own
 }
 
 // count counts the memory of the cursor's blocks, and of the block that the caller holds.
@@ -172,7 +227,7 @@ func (c *Cursor) count(ctx context.Context, given int) {
 		return
 	}
 	for _, b := range c.out {
-		given += sizeOf(b)
+		given += b.Size()
 	}
 	c.err = c.held.set(ctx, given+c.block.size())
 }
@@ -190,7 +245,7 @@ func (c *Cursor) ready() *cf.Block {
 // deliver counts a block, and gives it to the caller.
 func (c *Cursor) deliver(ctx context.Context, b *cf.Block) (*cf.Block, error) {
 	c.block.rest()
-	if c.count(ctx, sizeOf(b)); c.err != nil {
+	if c.count(ctx, b.Size()); c.err != nil {
 		b.Release()
 		return nil, c.err
 	}

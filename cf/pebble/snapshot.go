@@ -130,7 +130,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cursor{store: s.store, snap: s}
+	c := &cursor{store: s.store, snap: s, family: f, spec: spec}
 	err = s.within(func(from source) error {
 		below, err := newIter(from, f, &spec, s.own != nil)
 		if err != nil {
@@ -139,6 +139,8 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 		var it ordered.Iterator = below
 		if s.own != nil {
 			it = s.own.over(below, f)
+		} else if !below.row && spec.Limit == 0 {
+			c.below = below
 		}
 		c.Cursor = ordered.New(it, spec)
 		c.Cursor.Among(&s.cursors)
@@ -157,8 +159,14 @@ type cursor struct {
 	*ordered.Cursor
 	store  *Store
 	snap   *snapshot
-	mu     sync.Mutex
-	closed bool
+	family *family
+	spec   cf.Scan
+	below  *iter // nil if the scan stays whole
+
+	mu      sync.Mutex
+	closed  bool
+	blocks  int      // returned ones
+	divided *divided // nil while the scan is whole
 }
 
 // Next implements [cf.Cursor].
@@ -171,7 +179,48 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 	if err := c.store.lost(); err != nil {
 		return nil, err
 	}
-	return c.Cursor.Next(ctx)
+	for {
+		if c.below != nil && isLong(c.blocks, c.Cursor.Cost()) {
+			if err := c.divide(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if c.divided != nil {
+			return c.divided.next(ctx)
+		}
+		if b, more, err := c.Step(ctx); b != nil || !more || err != nil {
+			c.blocks++
+			return b, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// divide divides the rest of the scan, if it is large. It is tried once.
+func (c *cursor) divide(ctx context.Context) error {
+	below := c.below
+	c.below = nil
+	if c.snap.cursors.Load() > fewCursors || !c.store.crew.Helps() {
+		return nil
+	}
+	d := &divided{db: c.store.db, family: c.family, spec: c.spec, uses: &c.snap.cursors}
+	if err := d.divide(ctx, &c.store.crew, below, c.Cursor); err != nil || d.reader == nil {
+		return err
+	}
+	c.divided = d
+	return nil
+}
+
+// Cost implements [cf.Cursor]. It does not count reads ahead of the caller.
+func (c *cursor) Cost() cf.Cost {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.divided != nil {
+		return c.divided.cost
+	}
+	return c.Cursor.Cost()
 }
 
 // Close implements [cf.Cursor].
@@ -186,6 +235,9 @@ func (c *cursor) end() {
 	if !c.closed {
 		c.closed = true
 		c.snap.cursors.Add(-1)
+		if c.divided != nil {
+			c.divided.stop()
+		}
 		c.Cursor.Close()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	engine "github.com/cockroachdb/pebble/v2"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 	"github.com/smolwc/smolwc/cf/internal/inuse"
 	"github.com/smolwc/smolwc/cf/internal/kept"
 	"github.com/smolwc/smolwc/cf/isolation"
@@ -64,6 +65,7 @@ type Store struct {
 	loading   sync.Mutex // of the directory of loads
 	loads     atomic.Int64
 	open      openSet
+	crew      ahead.Crew // that reads ahead in long scans
 	log       changeLog
 	kept      kept.Kept             // for standbys
 	following following             // of a standby
