@@ -38,8 +38,7 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch, note func()) (cf.Positi
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	defer s.mu.Share().RUnlock()
 	if err := s.writable(); err != nil {
 		return 0, err
 	}

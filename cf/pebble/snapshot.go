@@ -39,8 +39,7 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 
 // snapshot is of a store whose writes of some rows are all in the log.
 func (s *Store) snapshot(ctx context.Context, rows uint64) (*snapshot, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	defer s.mu.Share().RUnlock()
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
@@ -55,8 +54,7 @@ func (s *Store) snapshot(ctx context.Context, rows uint64) (*snapshot, error) {
 
 // within calls fn with the source of the snapshot. The store stays open meanwhile.
 func (s *snapshot) within(fn func(source) error) error {
-	s.store.mu.RLock()
-	defer s.store.mu.RUnlock()
+	defer s.store.mu.Share().RUnlock()
 	return s.with(fn)
 }
 
@@ -244,8 +242,7 @@ func (c *cursor) end() {
 
 // Read implements [cf.Store].
 func (s *Store) Read(ctx context.Context, spec *cf.Scan, a *cf.Answer) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	defer s.mu.Share().RUnlock()
 	if err := s.usable(); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type Store struct {
 	acked    atomic.Uint64 // the position of the newest commit
 
 	// A shared lock keeps the store open. Only Close takes it exclusively.
-	mu     sync.RWMutex
+	mu     lock.Wide
 	closed bool
 
 	// A commit holds writing from the look-up of its families to its end, so that none of

@@ -35,8 +35,7 @@ func (s *Store) Read(ctx context.Context, spec *cf.Scan, a *cf.Answer) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	defer s.mu.Share().RUnlock()
 	if s.closed {
 		return cf.ErrClosed
 	}
@@ -84,8 +83,7 @@ const fewLocked = 32
 
 // snapshot makes a snapshot. For an update, locked are the rows that it locked.
 func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	defer s.mu.Share().RUnlock()
 	return s.snapshotHeld(locked)
 }
 

@@ -53,7 +53,7 @@ type Store struct {
 
 	// A shared lock of mu keeps families from being created or dropped, and the
 	// database from being closed. These hold mu exclusively.
-	mu      sync.RWMutex
+	mu      lock.Wide
 	closed  bool
 	dropped droppedFamilies
 

@@ -132,8 +132,7 @@ func (s *Store) commit(ctx context.Context, t *turn, b *cf.Batch) (pos cf.Positi
 			reps.Put(r)
 		}
 	}()
-	s.mu.RLock() // no family may be dropped between the lookup and the write
-	defer s.mu.RUnlock()
+	defer s.mu.Share().RUnlock() // no family may be dropped between the lookup and the write
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
