@@ -67,6 +67,12 @@ type Done struct {
 	Written, Live int64
 }
 
+// quantile is the time that so many of 1,000 calls take at most. It sorts Latencies.
+func (d Done) quantile(permille int) float64 {
+	slices.Sort(d.Latencies)
+	return float64(d.Latencies[min(len(d.Latencies)*permille/1000, len(d.Latencies)-1)])
+}
+
 // A sample is the measurement of one attempt.
 type sample struct {
 	done      Done
@@ -213,12 +219,12 @@ func attempt(ctx context.Context, c Contender, round int, of *profiles, begin fu
 func summarize(w Workload, workers int, name string, yardstick bool, own, first []sample) report.Result {
 	r := report.Result{Workload: w.Name, Workers: workers, Contender: name, Yardstick: yardstick, Unit: w.Unit}
 	var ratios, processor, allocs, disk, written, space []float64
-	var p50, p99, p999 []float64
+	var p50, p99, p999, most, times []float64
 	for i, s := range own {
-		if n := len(s.done.Latencies); n > 0 {
-			slices.Sort(s.done.Latencies)
-			at := func(permille int) float64 { return float64(s.done.Latencies[min(n*permille/1000, n-1)]) }
-			p50, p99, p999 = append(p50, at(500)), append(p99, at(990)), append(p999, at(999))
+		if len(s.done.Latencies) > 0 {
+			p50, p99 = append(p50, s.done.quantile(500)), append(p99, s.done.quantile(990))
+			p999, most = append(p999, s.done.quantile(999)), append(most, s.done.quantile(1000))
+			times = append(times, s.done.quantile(999)/first[i].done.quantile(999))
 		}
 		if s.done.Written > 0 && s.done.Live > 0 {
 			written = append(written, float64(s.written)/float64(s.done.Written))
@@ -239,7 +245,7 @@ func summarize(w Workload, workers int, name string, yardstick bool, own, first 
 		r.ProcessorRatio = stats.SpreadOf(processor)
 	}
 	if len(p50) > 0 {
-		r.Latency = &report.Latency{P50: stats.Median(p50), P99: stats.Median(p99), P999: stats.Median(p999)}
+		r.Latency = &report.Latency{P50: stats.Median(p50), P99: stats.Median(p99), P999: stats.Median(p999), Max: stats.Median(most), Times: stats.SpreadOf(times)}
 	}
 	if len(written) > 0 {
 		r.Amplification = &report.Amplification{Write: stats.Median(written), Space: stats.Median(space)}

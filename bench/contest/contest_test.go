@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/pprof/profile"
 
@@ -34,6 +35,28 @@ func TestRatiosAreOfOneRound(t *testing.T) {
 	r = summarize(Workload{}, 1, "x", false, took(10, 10, 10), took(5, 10, 20))
 	if want := (stats.Spread{Median: 1, Min: 0.5, Max: 2}); r.Ratio != want {
 		t.Errorf("ratio is %v, want %v: faster than the yardstick is more than 1", r.Ratio, want)
+	}
+}
+
+// So is how often the p99.9 of a contender is the yardstick's.
+func TestQuantilesAreOfOneRound(t *testing.T) {
+	calls := func(slow ...time.Duration) (s []sample) {
+		for _, d := range slow {
+			times := []time.Duration{3 * d, d} // the slowest two of 1,000
+			for range 998 {
+				times = append(times, time.Microsecond)
+			}
+			s = append(s, sample{done: Done{Ops: 1000, Latencies: times}, nsOp: 1})
+		}
+		return s
+	}
+	r := summarize(Workload{}, 1, "x", false, calls(200, 20_000_000, 2000), calls(100, 10_000_000, 1000))
+	l := *r.Latency
+	if l.P50 != 1000 || l.P99 != 1000 || l.P999 != 6000 || l.Max != 6000 {
+		t.Errorf("got %+v", l)
+	}
+	if want := (stats.Spread{Median: 2, Min: 1, Max: 2}); l.Times != want {
+		t.Errorf("%v times the yardstick's, want %v", l.Times, want)
 	}
 }
 

@@ -49,7 +49,8 @@ func (t *table) Result(r Result) error {
 		_, err = fmt.Fprintf(t.w, "    %.0f bytes from the disk for each %s\n", r.DiskPerOp, r.Unit)
 	}
 	if err == nil && r.Latency != nil {
-		_, err = fmt.Fprintf(t.w, "    a call: p50 %.1f µs, p99 %.1f µs, p99.9 %.1f µs\n", r.Latency.P50/1e3, r.Latency.P99/1e3, r.Latency.P999/1e3)
+		_, err = fmt.Fprintf(t.w, "    a call: p50 %.1f µs, p99 %.1f µs, p99.9 %.1f µs, at most %.1f µs; p99.9 is %v times the first line's\n",
+			r.Latency.P50/1e3, r.Latency.P99/1e3, r.Latency.P999/1e3, r.Latency.Max/1e3, r.Latency.Times)
 	}
 	if err == nil && r.Amplification != nil {
 		_, err = fmt.Fprintf(t.w, "    for each byte of data: %.2f written to the disk, %.2f in files\n", r.Amplification.Write, r.Amplification.Space)

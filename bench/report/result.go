@@ -35,6 +35,9 @@ type Latency struct {
 	P50  float64 `json:"p50_ns"`
 	P99  float64 `json:"p99_ns"`
 	P999 float64 `json:"p999_ns"`
+	Max  float64 `json:"max_ns"`
+	// Times is P999 as a multiple of the yardstick's in the same round.
+	Times stats.Spread `json:"p999_times"`
 }
 
 // Amplification is the bytes that a load wrote to the disk, and those of its files at the

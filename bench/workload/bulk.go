@@ -39,8 +39,12 @@ func (e *Env) openBulk(_ context.Context, _ int) (*contest.Contest, error) {
 	return &contest.Contest{Contenders: cs}, nil
 }
 
-func (f *fill) bulkLoad(ctx context.Context, db *query.DB) (done contest.Done, err error) {
-	l, err := db.Table(tableName).BulkLoad(ctx, query.BulkOptions{})
+func (f *fill) bulkLoad(ctx context.Context, db *query.DB) (contest.Done, error) {
+	return f.loadInto(ctx, db.Table(tableName))
+}
+
+func (f *fill) loadInto(ctx context.Context, t *query.Table) (done contest.Done, err error) {
+	l, err := t.BulkLoad(ctx, query.BulkOptions{})
 	if err != nil {
 		return done, err
 	}

@@ -70,18 +70,26 @@ func (w withoutTables) ReadDir(name string) ([]fs.DirEntry, error) {
 // each opens a copy on each engine through package query.
 func (c *copies) each(add func(name string, t *query.Table)) error {
 	for _, engine := range c.env.Engines {
-		dir, err := c.copyDir(dirOn(engine, c.dir), false)
+		db, err := c.on(engine)
 		if err != nil {
 			return err
 		}
-		db, err := c.env.openDB(engine, dir, nil)
-		if err != nil {
-			return err
-		}
-		c.open = append(c.open, db.Close)
 		add(on(engine, nameSmolwc), db.Table(tableName))
 	}
 	return nil
+}
+
+// on opens a copy on an engine.
+func (c *copies) on(engine string) (*query.DB, error) {
+	dir, err := c.copyDir(dirOn(engine, c.dir), false)
+	if err != nil {
+		return nil, err
+	}
+	db, err := c.env.openDB(engine, dir, nil)
+	if err == nil {
+		c.open = append(c.open, db.Close)
+	}
+	return db, err
 }
 
 // store opens a copy below the data model.

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -79,5 +81,41 @@ func TestFillsWriteTheSame(t *testing.T) {
 		if n != cellsPerRow {
 			t.Fatalf("row %s has %d cells", key, n)
 		}
+	}
+}
+
+// What is beside single calls does its work on both engines, also when it is repeated.
+func TestJobs(t *testing.T) {
+	e := DefaultEnv(t.TempDir(), 2000)
+	e.Memory, e.Engines = 64<<20, Engines
+	d, err := e.plain(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	for _, engine := range Engines {
+		db, err := (&copies{dataset: d}).on(engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range e.jobs() {
+			for range 2 {
+				if err := j.do(t.Context(), db); err != nil {
+					t.Errorf("%s on %s: %v", j.name, engine, err)
+				}
+			}
+		}
+		if n, err := db.Table(anotherName).Count(t.Context()); err != nil || n.Cells != int64(e.Writes) {
+			t.Errorf("%s: %d cells of %d are loaded, %v", engine, n.Cells, e.Writes, err)
+		}
+	}
+}
+
+// A job that fails is an error, though the calls beside it do not.
+func TestAJobThatFails(t *testing.T) {
+	boom, failed := errors.New("boom"), make(chan struct{})
+	err := during(t.Context(), func(context.Context) error { defer close(failed); return boom }, func() error { <-failed; return nil })
+	if !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -11,5 +11,5 @@ import (
 
 // Workloads returns all workloads on generated data.
 func (e *Env) Workloads() []contest.Workload {
-	return slices.Concat(e.scans(), e.counts(), e.gets(), e.writes(), e.larges(), e.opens(), e.bulk(), e.imports(), e.ycsb(), e.sessions())
+	return slices.Concat(e.scans(), e.counts(), e.gets(), e.writes(), e.larges(), e.opens(), e.bulk(), e.imports(), e.ycsb(), e.sessions(), e.latencies())
 }
