@@ -88,14 +88,14 @@ var singleCalls = []calls{
 }
 
 // latencies are workloads of single calls beside jobs, for each engine: the yardstick is the
-// same calls alone. The control is what the system and Go do to calls beside goroutines
-// that take all processors and no database.
+// same calls undisturbed. The control is the same calls beside goroutines that take all
+// processors and use no database: it shows the part of the system and of Go.
 func (e *Env) latencies() (ws []contest.Workload) {
 	for _, engine := range e.Engines {
 		for _, c := range singleCalls {
 			for _, j := range e.jobs() {
 				ws = append(ws, contest.Workload{Name: "latency/" + c.name + "/" + j.name + "/" + engine, Unit: "row", Open: e.besides(engine, c, j),
-					About: c.about + " beside " + j.about + ", compared with themselves alone, and beside goroutines that spin"})
+					About: c.about + " beside " + j.about + ", compared with undisturbed ones, and with those beside goroutines that spin"})
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func (e *Env) besides(engine string, c calls, j job) func(context.Context, int) 
 				}
 			})
 		}
-		add(nameSmolwc+", alone", nil)
+		add(nameSmolwc+", undisturbed", nil)
 		add(nameSmolwc+", beside goroutines that spin", spin)
 		add(nameSmolwc, func(ctx context.Context) error { return j.do(ctx, db) })
 		return copied.contest(), nil

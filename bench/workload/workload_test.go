@@ -84,7 +84,7 @@ func TestFillsWriteTheSame(t *testing.T) {
 	}
 }
 
-// What is beside single calls does its work on both engines, also when it is repeated.
+// The jobs beside single calls do their work on both engines, also when they are repeated.
 func TestJobs(t *testing.T) {
 	e := DefaultEnv(t.TempDir(), 2000)
 	e.Memory, e.Engines = 64<<20, Engines
