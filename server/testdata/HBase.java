@@ -84,7 +84,7 @@ public class HBase {
     Filter some = new FilterList(FilterList.Operator.MUST_PASS_ONE, new PrefixFilter(b("row00")),
         new ValueFilter(CompareOperator.GREATER_OR_EQUAL, new BinaryComparator(b("v9"))));
     expect(keys(t, new Scan().setRowPrefixFilter(b("row")).setFilter(some)).size(), 39);
-    Filter key = new RowFilter(CompareOperator.EQUAL, new RegexStringComparator("row.*5"));
+    Filter key = new RowFilter(CompareOperator.EQUAL, new RegexStringComparator("row..5"));
     expect(keys(t, new Scan().setFilter(key)).size(), 30);
   }
 
