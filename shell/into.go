@@ -51,7 +51,7 @@ func (s *Session) printInto(ctx context.Context, stream *exec.RowStream) error {
 	}
 	defer f.abandon()
 	out := newOutput(f, false)
-	printer := rowPrinters[format](&view{out: out, stream: stream, zone: s.runner.Zone})
+	printer := rowPrinters[format](&view{out: out, stream: stream, zone: s.runner.Zone, patient: true})
 	for row, err := range stream.All() {
 		if err != nil {
 			return err

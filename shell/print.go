@@ -72,7 +72,7 @@ func (s *Session) printRows(ctx context.Context, stream *exec.RowStream) (int, e
 	s.next = nil
 	print := func(stream *exec.RowStream) error { return s.printInto(ctx, stream) }
 	if stream.Into == "" {
-		printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal), s.runner.Zone})
+		printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal), s.runner.Zone, s.opt.Patient})
 		print = func(stream *exec.RowStream) error { return s.printAll(stream, printer) }
 	}
 	if err := print(stream); err != nil {

@@ -15,7 +15,7 @@ func printEach[R any](s *Session, rows iter.Seq2[R, error], printer interface{ e
 	stop := every(flushEvery, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if p, ok := printer.(interface{ idle() error }); ok {
+		if p, ok := printer.(interface{ idle() error }); ok && !s.opt.Patient {
 			_ = p.idle() // a write error stays in the output; the next row returns it
 		}
 		s.showHeld()

@@ -48,6 +48,10 @@ type Options struct {
 	// session; "": no pager.
 	Pager string
 
+	// Patient says that tables wait for their first 100 rows to fit the columns to them.
+	// Otherwise rows that are there are shown after some 200 ms.
+	Patient bool
+
 	Format    string // one of Formats; "": table on a terminal, else jsonl
 	Table     string // the table in use; statements may omit it
 	KeepGoing bool   // scripts continue after an error

@@ -69,9 +69,9 @@ func (t *tabular) row(r *query.Row) error {
 	return t.idle()
 }
 
-// idle prints the held rows after holdTime.
+// idle prints the held rows after holdTime, unless the view is patient.
 func (t *tabular) idle() error {
-	if len(t.held) > 0 && time.Since(t.since) > holdTime {
+	if len(t.held) > 0 && !t.patient && time.Since(t.since) > holdTime {
 		return t.release()
 	}
 	return nil

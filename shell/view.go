@@ -25,6 +25,7 @@ type view struct {
 	width   int // 0: no bound
 	palette palette
 	zone    *time.Location // of times; nil: UTC
+	patient bool
 }
 
 func (v *view) declared(family string) cells.Type {

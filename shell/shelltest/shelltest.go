@@ -50,7 +50,7 @@ func OpenSteps(t testing.TB, step time.Duration, open func(query.Options) (*quer
 func Run(t testing.TB, o shell.Options, script string) (out, errs string, err error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	o.Out, o.Err = &stdout, &stderr
+	o.Out, o.Err, o.Patient = &stdout, &stderr, true
 	s := shell.New(o)
 	err = s.RunScript(context.Background(), "script", strings.NewReader(script))
 	if closeErr := s.Close(); closeErr != nil {
