@@ -109,7 +109,12 @@ func (c *Chunks) Next() []cf.Range {
 	}
 	for probes := 0; probes < chunkProbes && c.divide(); probes++ {
 	}
-	return c.take(1)
+	last := len(c.pending) - 1
+	n, bytes := 1, c.pending[last].bytes // small ranges share a chunk
+	for ; n <= last && bytes+c.pending[last-n].bytes <= c.bytes; n++ {
+		bytes += c.pending[last-n].bytes
+	}
+	return c.take(n)
 }
 
 // take returns the ranges of the next n spans.
