@@ -67,7 +67,8 @@ type Done struct {
 	Written, Live int64
 }
 
-// quantile is the time that so many of 1,000 calls take at most. It sorts Latencies.
+// quantile returns a quantile of the calls' times, which is given in thousandths. It sorts
+// Latencies.
 func (d Done) quantile(permille int) float64 {
 	slices.Sort(d.Latencies)
 	return float64(d.Latencies[min(len(d.Latencies)*permille/1000, len(d.Latencies)-1)])

@@ -13,12 +13,6 @@ import (
 )
 
 const (
-	// From this block on a scan counts as long; the blocks before it are small.
-	blocksBeforeAhead = 4
-	// From this many scanned cells on a scan counts as long, even if few cells are wanted
-	// and fill no blocks; a seek counts as cellsPerSeek cells.
-	cellsBeforeAhead = 1 << 12
-	cellsPerSeek     = 8
 	// No cursor of a snapshot with more cursors reads ahead.
 	fewCursors = 8
 	// stepsOfFill is how many steps of the cursor without a block end a fill.
@@ -26,11 +20,6 @@ const (
 	// chunkHint makes the first block of a chunk a large one.
 	chunkHint = 1 << 10
 )
-
-// isLong reports whether a scan that returned some blocks counts as long.
-func isLong(blocks int, cost cf.Cost) bool {
-	return blocks >= blocksBeforeAhead || cost.CellsScanned+cellsPerSeek*cost.Seeks >= cellsBeforeAhead
-}
 
 // A divided is a long scan that is read in chunks. It implements [ahead.Source]. Its owner
 // keeps the database open.

@@ -9,6 +9,7 @@ import (
 	engine "github.com/cockroachdb/pebble/v2"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/ahead"
 	"github.com/smolwc/smolwc/cf/ordered"
 )
 
@@ -178,7 +179,7 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 		return nil, err
 	}
 	for {
-		if c.below != nil && isLong(c.blocks, c.Cursor.Cost()) {
+		if c.below != nil && ahead.IsLong(c.blocks, c.Cursor.Cost()) {
 			if err := c.divide(ctx); err != nil {
 				return nil, err
 			}

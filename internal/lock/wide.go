@@ -6,8 +6,8 @@ import (
 )
 
 // A Wide is a [sync.RWMutex] that many processors hold shared without writing to the same
-// cache line: each of them takes the lock of another place. An exclusive holder takes
-// those of all places, so Lock is for rare events. The zero Wide is free; do not copy it.
+// cache line: each locks a place of its own. An exclusive holder locks all places, so Lock is
+// for rare events. The zero Wide is unlocked; do not copy it.
 type Wide struct {
 	sync.RWMutex // for shared holders that are rare
 	places       [wide]place

@@ -12,6 +12,12 @@ import (
 )
 
 const (
+	// From this fill on a scan counts as long; the blocks before it are small.
+	fillsBefore = 4
+	// CellsBefore is from how many scanned cells on a scan counts as long, even if few
+	// cells are wanted and fill no blocks; a seek counts as cellsPerSeek cells.
+	CellsBefore  = 1 << 12
+	cellsPerSeek = 8
 	// maxHelpers is the largest number of goroutines that help one scan.
 	maxHelpers = 3
 	// chunksPerHelper is the number of chunks for each possible helper, besides the
@@ -19,6 +25,11 @@ const (
 	// memory that a slow caller costs, and the wasted work of a scan that ends early.
 	chunksPerHelper = 3
 )
+
+// IsLong reports whether a scan counts as long.
+func IsLong(fills int, cost cf.Cost) bool {
+	return fills >= fillsBefore || cost.CellsScanned+cellsPerSeek*cost.Seeks >= CellsBefore
+}
 
 // A Filler fills the blocks of a chunk. One goroutine at a time uses it.
 type Filler interface {

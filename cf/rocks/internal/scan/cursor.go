@@ -204,8 +204,7 @@ func (c *Cursor) Ahead() bool { return c.divided }
 // fill returns the next blocks, filled now or by the goroutines that read ahead.
 func (c *Cursor) fill(ctx context.Context) (ahead.Filled, error) {
 	c.fills++
-	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
-	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 2 && c.ahead == nil && c.filler.paysToDivide(len(c.spec.Rows))
+	long := ahead.IsLong(c.fills, c.cost) || c.fills == 2 && c.ahead == nil && c.filler.paysToDivide(len(c.spec.Rows))
 	if long && c.ahead == nil && c.view.Overlay == nil && c.view.Users.Load() <= fewCursors+1 && c.room.Spare() {
 		c.ahead, c.divided = divide(ctx, c.view, c.spec, c.filler)
 		c.filler = nil
@@ -265,7 +264,7 @@ func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (*cf.Block, C.smolwc_status) {
 	most := patience
 	if f.early {
-		most = 2 * cellsBeforeAhead
+		most = 2 * ahead.CellsBefore
 	}
 	most = max(1, most/cellsPerCall(len(f.rows)))
 	if f.early && !f.begun && len(f.rows) > longList {

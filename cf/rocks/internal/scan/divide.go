@@ -17,12 +17,6 @@ import (
 )
 
 const (
-	// From this fill on a scan counts as long; the blocks before it are small.
-	fillsBeforeAhead = 4
-	// From this many scanned cells on a scan counts as long, even if few cells are
-	// wanted and fill no blocks; a seek counts as cellsPerSeek cells.
-	cellsBeforeAhead = 1 << 12
-	cellsPerSeek     = 8
 	// A list of more rows than longList begins with coldRanges of them or so. If these had
 	// to be read from files, up to coldHelpers goroutines read the others, because most of
 	// them wait for the disk, but no more than allColdHelpers for all scans together.
