@@ -170,13 +170,9 @@ func during(ctx context.Context, beside func(context.Context) error, do func() e
 // spin takes all processors until the context ends.
 func spin(ctx context.Context) error {
 	_, err := share(runtime.GOMAXPROCS(0), runtime.GOMAXPROCS(0), func(int, int, int) (int64, error) {
-		for {
-			select {
-			case <-ctx.Done():
-				return 0, ctx.Err()
-			default:
-			}
+		for ctx.Err() == nil {
 		}
+		return 0, ctx.Err()
 	})
 	return err
 }

@@ -65,8 +65,10 @@ func BenchmarkShared(b *testing.B) {
 	b.Run("plain", func(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				plain.RLock()
-				plain.RUnlock()
+				func() {
+					plain.RLock()
+					defer plain.RUnlock()
+				}()
 			}
 		})
 	})
