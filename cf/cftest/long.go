@@ -174,7 +174,7 @@ func testRandomLongScans(t *testing.T, s cf.Store) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		at := func() string { return longRow(rng.IntN(longRows + 2000)) }
-		spec := cf.Scan{Rows: []cf.Range{{}}, Reverse: rng.IntN(2) == 0, Lend: rng.IntN(2) == 0, CountTombstones: rng.IntN(4) == 0}
+		spec := cf.Scan{Rows: []cf.Range{{}}, Reverse: rng.IntN(2) == 0, Lend: rng.IntN(2) == 0, CountTombstones: rng.IntN(4) == 0, Filter: AnyFilter(rng, "q00001", "q01000")}
 		switch rng.IntN(4) {
 		case 0:
 			spec.Rows = []cf.Range{{Start: min(at(), longRow(longRows/2))}}
@@ -183,29 +183,38 @@ func testRandomLongScans(t *testing.T, s cf.Store) {
 			slices.Sort(cut)
 			spec.Rows = []cf.Range{{End: cut[0]}, {Start: cut[1], End: cut[2]}, {Start: cut[3]}}
 		}
-		f := &spec.Filter
-		if rng.IntN(3) == 0 {
-			f.Qualifiers = []cf.Range{cf.Single("q00001"), {Start: "q00002", End: "q01000"}}
-		}
-		switch rng.IntN(7) {
-		case 0:
-			f.CellsPerRow = 1 + rng.IntN(3)
-		case 1:
-			f.KeysOnly = true
-		case 2:
-			f.StripValues = true
-		case 3:
-			f.Where = []cf.RowCondition{{Qualifier: "q00001", Values: []cf.Range{{Start: "\x40"}}}}
-		case 4:
-			f.Values = []cf.Range{{Start: "\x40", End: "\x80"}}
-		case 5:
-			f.EveryRow = len(f.Qualifiers) > 0
-		}
 		want, got := summarise(t, s, spec, 1), summarise(t, s, spec, 4)
 		if got.seeks = want.seeks; got != want {
 			t.Errorf("seed %d, %+v:\ngot  %+v\nwant %+v", seed, spec, got, want)
 		}
 	}
+}
+
+// AnyFilter is a random filter; some have conditions on the columns a and b, or only these.
+func AnyFilter(rng *rand.Rand, a, b string) (f cf.Filter) {
+	if rng.IntN(3) == 0 {
+		f.Qualifiers = []cf.Range{cf.Single(a), cf.Single(b)}
+	}
+	if rng.IntN(4) == 0 {
+		f.Versions = 1 + rng.IntN(2)
+	}
+	switch rng.IntN(9) {
+	case 0:
+		f.CellsPerRow = 1 + rng.IntN(3)
+	case 1:
+		f.KeysOnly = true
+	case 2:
+		f.CountOnly = true
+	case 3:
+		f.StripValues = true
+	case 4:
+		f.Where = []cf.RowCondition{{Qualifier: a, Values: []cf.Range{{Start: "\x40"}}}, {Qualifier: b}}[:1+rng.IntN(2)]
+	case 5:
+		f.Values = []cf.Range{{Start: "\x40", End: "\x80"}}
+	case 6:
+		f.EveryRow = len(f.Qualifiers) > 0
+	}
+	return f
 }
 
 // The helpers of a scan that is left end too.

@@ -115,7 +115,7 @@ func TestListsFromFilesAreThoseOfTheModel(t *testing.T) {
 			if s = open(t, dir); round%4 == 3 {
 				fill(n/2, n/2+20, uint64(round)) // in memory
 			}
-			spec := cf.Scan{Family: "t", Rows: anyList(rng, n, key), Reverse: rng.IntN(2) == 0, Filter: anyFilter(rng)}
+			spec := cf.Scan{Family: "t", Rows: anyList(rng, n, key), Reverse: rng.IntN(2) == 0, Filter: cftest.AnyFilter(rng, "q1", "q3")}
 			spec.Hint = rng.IntN(2) * len(spec.Rows)
 			if rng.IntN(6) == 0 {
 				spec.Sample = 1 << 63
@@ -195,32 +195,6 @@ func anyList(rng *rand.Rand, n int, key func(int) string) (rows []cf.Range) {
 		rows = append(rows, cf.Single(key(i)))
 	}
 	return rows
-}
-
-func anyFilter(rng *rand.Rand) (f cf.Filter) {
-	if rng.IntN(3) == 0 {
-		f.Qualifiers = []cf.Range{cf.Single("q1"), cf.Single("q3")}
-	}
-	if rng.IntN(4) == 0 {
-		f.Versions = 1 + rng.IntN(2)
-	}
-	switch rng.IntN(9) {
-	case 0:
-		f.CellsPerRow = 1 + rng.IntN(3)
-	case 1:
-		f.KeysOnly = true
-	case 2:
-		f.CountOnly = true
-	case 3:
-		f.StripValues = true
-	case 4:
-		f.Where = []cf.RowCondition{{Qualifier: "q1", Values: []cf.Range{{Start: "\x40"}}}, {Qualifier: "q3"}}[:1+rng.IntN(2)]
-	case 5:
-		f.Values = []cf.Range{{Start: "\x40", End: "\x80"}}
-	case 6:
-		f.EveryRow = len(f.Qualifiers) > 0
-	}
-	return f
 }
 
 // collect reads a scan, and reports whether it was divided.
