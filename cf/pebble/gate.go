@@ -98,5 +98,5 @@ func (g *gate) figures() cf.StallStats {
 // Writes wait when there are this many memtables, or files at the top that are read one by one.
 const (
 	stopMemory = 4
-	stopTop    = 12
+	stopTop    = 24
 )
