@@ -24,12 +24,14 @@ run: build ## build, load the example fleet into ./data, open the shell
 tikv: ## the same on TiKV, without cgo: PD and a store as processes, their data in ./data-tikv
 	@scripts/tikv
 
+CLI := github.com/smolwc/smolwc/cli
+
 # -w links without debug information, which is half of the work of linking; traces of a
 # panic have their lines all the same. GOGC has the compilers collect their garbage less
 # often: 5 % less processor time. The largest compiler then takes 710 MB instead of 430.
 build: deps ## build bin/smolwc
 	@test -e bin/smolwc || echo "building bin/smolwc: the first time takes two or three minutes; these are the packages"
-	@GOGC=400 $(GO) build -v -ldflags="-w -X 'github.com/smolwc/smolwc/cli.madeOf=$$(scripts/links-rocksdb && echo RocksDB $$(pkg-config --modversion rocksdb))'" -o bin/smolwc ./cmd/smolwc
+	@GOGC=400 $(GO) build -v -ldflags="-w -X '$(CLI).release=$$(packaging/version)' -X '$(CLI).commit=$$(git describe --always --exclude='*' --abbrev=40 --dirty=', with changes' 2>/dev/null)' -X '$(CLI).madeOf=$$(scripts/links-rocksdb && echo RocksDB $$(pkg-config --modversion rocksdb))'" -o bin/smolwc ./cmd/smolwc
 
 deps: ## install what a build with RocksDB needs: librocksdb-dev, pkg-config
 	@scripts/deps

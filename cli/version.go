@@ -27,7 +27,7 @@ func (c *command) printVersion() error {
 }
 
 // versionLine describes the build: version and platform, the engines linked into it, and
-// the commit, if the go command knew it.
+// the commit, if the build knew it.
 func (c *command) versionLine() string {
 	line := fmt.Sprint("smolwc ", version(), " ", runtime.Version(), " ", runtime.GOOS, "/", runtime.GOARCH)
 	if !query.HasRocksDB {
@@ -38,11 +38,15 @@ func (c *command) versionLine() string {
 		return line
 	}
 	line += "\nwith " + strings.Join(engines(info), ", ")
-	if commit := buildSetting(info, "vcs.revision"); commit != "" {
-		line += "\ncommit " + commit
+	from := commit
+	if from == "" {
+		from = buildSetting(info, "vcs.revision")
 		if buildSetting(info, "vcs.modified") == "true" {
-			line += ", with changes"
+			from += ", with changes"
 		}
+	}
+	if from != "" {
+		line += "\ncommit " + from
 	}
 	return line
 }
@@ -72,11 +76,11 @@ func buildSetting(info *debug.BuildInfo, key string) string {
 	return ""
 }
 
-// release is the version of a released build, and madeOf the C libraries in a build. The
+// release is the version of a build, commit its commit, and madeOf its C libraries. The
 // linker sets them: see packaging/dist and make build.
-var release, madeOf string
+var release, commit, madeOf string
 
-// version returns the version or the commit of the build.
+// version is the version of the build; without a release, the go command names it.
 func version() string {
 	if release != "" {
 		return release

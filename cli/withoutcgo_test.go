@@ -27,7 +27,7 @@ func TestWithoutCgo(t *testing.T) {
 		}
 		return out
 	}
-	if got := ok("version"); !strings.Contains(got, "(databases on Pebble, without RocksDB)") || !strings.HasPrefix(got, "smolwc value-of-release ") || !strings.Contains(got, "with value-of-madeOf, Pebble 2.") {
+	if got := ok("version"); !strings.Contains(got, "(databases on Pebble, without RocksDB)") || !strings.HasPrefix(got, "smolwc value-of-release ") || !strings.Contains(got, "with value-of-madeOf, Pebble 2.") || !strings.HasSuffix(got, "\ncommit value-of-commit\n") {
 		t.Errorf("the version is %s", got)
 	}
 
@@ -184,7 +184,7 @@ func setByPackaging(t *testing.T) []string {
 			flags = append(flags, "-X "+m[1]+"=value-of-"+m[1][strings.LastIndexByte(m[1], '.')+1:])
 		}
 	}
-	if len(flags) != 2 {
+	if len(flags) != 3 {
 		t.Fatalf("packaging sets %q", flags)
 	}
 	return []string{"-ldflags", strings.Join(flags, " ")}
