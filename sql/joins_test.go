@@ -260,7 +260,7 @@ func joinNumbers(ctx context.Context, t *testing.T, rows int, text string) (n in
 func TestLargeJoinsEnd(t *testing.T) {
 	const cross = "SELECT COUNT(*) FROM a, b WHERE a.n['i'] + b.n['i'] < 0"
 	const frequent = "SELECT COUNT(*) FROM a JOIN b ON a.n['k'] = b.n['k']"
-	for _, text := range []string{cross, frequent, "SELECT a._key FROM a FULL JOIN b ON a.n['k'] = b.n['k'] AND a.n['i'] = -b.n['i'] - 1 ORDER BY 1"} {
+	for _, text := range []string{cross, frequent, "SELECT a._key FROM a FULL JOIN b ON a.n['k'] = b.n['k'] AND a.n['i'] + b.n['i'] < 0 ORDER BY 1"} {
 		for _, memory := range []int{100_000, 1 << 30} {
 			t.Run("", func(t *testing.T) {
 				dir := t.TempDir()
