@@ -109,7 +109,7 @@ func (c *command) root() *cobra.Command {
 	if err := completions(root); err != nil {
 		panic(err) // an unknown flag
 	}
-	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is --help
+	helpCommand(root)
 	return root
 }
 
@@ -240,6 +240,24 @@ func oneArg(name string) cobra.PositionalArgs {
 			return nil
 		}
 		return fmt.Errorf("%s takes %s alone, and got %q too", cmd.CommandPath(), name, args[1])
+	}
+}
+
+// helpCommand adds help COMMAND, the same as COMMAND --help. It has no help of statements.
+func helpCommand(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Short, help.Long, help.Run = "Explain a command", "", nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		cmd, rest, err := root.Find(args)
+		if err != nil {
+			return err
+		}
+		if cmd == root && len(rest) > 0 {
+			return fmt.Errorf("%w; for a statement: smolwc -c 'help %s'", noArgs(root, rest), rest[0])
+		}
+		cmd.InitDefaultHelpFlag()
+		return cmd.Help()
 	}
 }
 
