@@ -106,6 +106,9 @@ var searches = map[string]string{
 	"timestamp": "shell-language", "version": "recipes", "limit": "reading", "page": "reading",
 	"cursor": "reading", "batch": "shell-writing", "import csv": "recipes", "csv": "recipes",
 	"upgrade": "upgrade", "transaction": "transactions", "replication": "standby",
+	"connect python": "start-emulator", "nodejs": "clients", "out of disk": "runbook", "list tables": "shell-tables",
+	"memory limit": "settings", "getting started": "start-shell", "back up": "backup",
+	"average": "shell-reading", "database is locked": "install", "health check": "serve",
 	"config": "settings", "sqlite": "from-sql", "benchmark": "performance", "Prometheus": "metrics",
 }
 
