@@ -17,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 )
@@ -136,8 +137,8 @@ func (c *command) branchCreate(ctx context.Context, name string, remote *remoteF
 		}
 		defer closing(db, &err)
 		checkpoint = db.Checkpoint
-	} else {
-		checkpoint = server.Checkpoint
+	} else if checkpoint, err = c.branchServed(ctx, server); err != nil {
+		return err
 	}
 	b, err := d.Create(ctx, name, checkpoint)
 	if err != nil {
@@ -167,6 +168,32 @@ func (c *command) branchMoment(ctx context.Context, past branchPast) (db *query.
 		return nil, m, nil, fail(exitFailed, errors.Join(err, db.Close()))
 	}
 	return db, m, a, nil
+}
+
+// branchServed lets the server make the copy, of the database in --db: the branch is beside that.
+func (c *command) branchServed(ctx context.Context, server *client.Client) (func(context.Context, string) error, error) {
+	cfg, err := c.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	db, err := c.open(ctx, cfg, query.Options{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	here := db.UUID().String()
+	if err := db.Close(); err != nil {
+		return nil, fail(exitFailed, err)
+	}
+	return func(ctx context.Context, dir string) error {
+		if err := server.Checkpoint(ctx, dir); err != nil {
+			return err
+		}
+		served, err := plumbing.Identity(ctx, dir)
+		if err == nil && served != here {
+			err = fmt.Errorf("the server has another database than %s; name its directory with --db", shown(cfg.DataDir))
+		}
+		return err
+	}, nil
 }
 
 func (c *command) branchListCommand() *cobra.Command {
