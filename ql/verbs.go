@@ -230,7 +230,7 @@ where COL =~ /(?i)boeing.*/  of values; key =~ of row keys
 columns=meta:/m.*/        of the qualifiers of a family
 columns=meta:/"m(a|o).*"/ quote characters other than letters, digits and _ . / # : @ % + ~ ^ * - here,
                           and elsewhere a pattern with quotes in it: regex=/"a'b"/`,
-		text:     "The syntax is RE2's. A pattern matches the whole key, qualifier or value, byte by byte: .*text.* finds text within. \\C is\nany byte, . any but a newline, (?i) ignores the case of a to z, (?s) makes . any character.",
+		text:     "The syntax is RE2's. A pattern matches the whole key, qualifier or value, byte by byte: .*text.* finds text within. \\C is\nany byte, . any but a newline, (?i) ignores the case of a to z, (?s) makes . any byte.",
 		examples: []string{`count fleet regex=/plane#(TF|LN)-.*/`, "count fleet where meta:model =~ /(?i).*boeing.*/", "get fleet plane#TF-FIR columns=meta:/mi.*/"},
 	},
 }

@@ -56,3 +56,11 @@ func TestTheHelpOfCopySaysWhatAFailureLeaves(t *testing.T) {
 		}
 	}
 }
+
+// Patterns match bytes: with (?s), too, a dot is a byte of a character.
+func TestTheHelpOfPatternsSaysThatADotIsAByte(t *testing.T) {
+	page, err := ql.HelpPage("patterns")
+	if err != nil || strings.Contains(page, "any character") || !strings.Contains(page, "(?s) makes . any byte") {
+		t.Errorf("%v\n%s", err, page)
+	}
+}
