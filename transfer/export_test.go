@@ -354,6 +354,7 @@ func TestExportRefusals(t *testing.T) {
 	for want, spec := range map[string]transfer.ExportSpec{
 		"only replaced when overwrite":      {Path: there},
 		"cannot be told from its name":      {Path: filepath.Join(dir, "f.xls")},
+		"export writes no TSV":              {Path: filepath.Join(dir, "f.tsv.gz")}, // it wrote commas
 		"the name":                          {Path: filepath.Join(dir, "f.csv"), Format: "parquet"},
 		"no such file or directory":         {Path: filepath.Join(dir, "none", "f.csv")},
 		"is a directory":                    {Path: dir, Format: "csv"},
