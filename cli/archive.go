@@ -145,8 +145,8 @@ func (c *command) exportCommand() *cobra.Command {
 		Use:   "export TABLE FILE",
 		Short: "Write a table to a CSV, JSON lines or Parquet file",
 		Long: `export writes a snapshot of TABLE to FILE (.csv, .jsonl, .ndjson, also
-with .gz or .zst, or .parquet), or to the output if FILE is -. It is the export statement of the
-shell; "help export" there says more. A process may be writing the database
+with .gz or .zst, .parquet or .avro), or to the output if FILE is -. It is the export statement
+of the shell; "help export" there says more. A process may be writing the database
 meanwhile. With --addr it reads the table of a running smolwc serve.`,
 		Example: "  smolwc export fleet fleet.parquet\n  smolwc export fleet - --as csv --prefix 'plane#' --wide meta:model,miles",
 	}, 2, 2)

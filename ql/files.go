@@ -272,7 +272,7 @@ var exportVerb = verb{
 	help: helpTopic{
 		summary: "write a table to a file",
 		syntax: "export T [prefix=K | start=K end=K | keys=K,K,..] [columns=..] [where ..] [versions=N] [limit=N] [since=TS] [until=TS] ..\n" +
-			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..|*] [bytes=hex|base64] [overwrite]",
+			"     to 'FILE.csv|.jsonl[.gz|.zst]|.parquet|.avro' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..|*] [bytes=hex|base64] [overwrite]",
 		text: "Writes what the table shows at one moment, all versions unless versions= is given. The options are those of scan.\n" +
 			"Each line is a cell, and import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
 			"with a field for each column that is named; bytes are hexadecimal in csv and base64 in jsonl by default.\n" +
