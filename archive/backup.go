@@ -34,7 +34,7 @@ type BackupOptions struct {
 	unless time.Duration // 0, or no backup is made if a scheduled one is not so old
 }
 
-// errRecent is the error for a backup that is not made, since another one was.
+// errRecent reports that a backup was skipped because another process made a recent one.
 var errRecent = errors.New("another process has backed up already")
 
 // A BackupResult is what a backup did.

@@ -38,7 +38,7 @@ func readFilter(want *read.Request, judged []read.ColumnSpec) (*bigtablepb.RowFi
 	return wire.FilterMessage(f)
 }
 
-// judgedColumns are the columns that conditions judge, each once.
+// judgedColumns returns the columns that conditions test, without duplicates.
 func judgedColumns(where []read.Condition) []read.ColumnSpec {
 	var columns []read.ColumnSpec
 	for i := range where {

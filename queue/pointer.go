@@ -125,7 +125,7 @@ func (w *work) bounds() (b bounds, err error) {
 	return b, d.end()
 }
 
-// tidyDue moves the bounds of the pointers past those that were moved.
+// tidyDue moves the start past the due rows that are gone, and the floor to the present.
 func (w *work) tidyDue() error {
 	b, err := w.bounds()
 	if err != nil {

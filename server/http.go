@@ -98,7 +98,7 @@ func (s *Server) notReady(ctx context.Context) string {
 	case stats.Stalls.State.String() == "stopped":
 		return "the database takes no writes now: compactions have fallen behind"
 	case stats.WritesStuck >= stuck:
-		// Those that have not ended may wait for each other's row, which is no fault.
+		// Those under way may only wait for each other's row: a write of another row decides.
 		late, cancel := context.WithTimeout(ctx, probeWait)
 		defer cancel()
 		if err := s.catalog.DB.Plumbing().SetNote(late, "probe", nil); err != nil {

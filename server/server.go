@@ -99,8 +99,8 @@ type Options struct {
 	// the database is shared with other processes or Test is set, also in a table of the
 	// database that no list shows.
 	History bool
-	// BigtableSQL refuses queries that Bigtable refuses: those with joins, with queries in
-	// queries, or with WITH, UNION and its like.
+	// BigtableSQL refuses queries that Bigtable refuses: joins, subqueries, WITH, UNION and
+	// similar.
 	BigtableSQL bool
 	// Branches serves the branches of the database too; nil serves none. A standby refuses calls
 	// about them.

@@ -63,7 +63,8 @@ type tableCounts struct {
 	blobs  int64 // values that are stored apart
 }
 
-// tableCounts reads the property of the files that it does not know yet.
+// tableCounts returns the counts of each table file. It reads the properties of the files only if
+// some are new.
 func (s *Store) tableCounts() (levels [][]engine.SSTableInfo, of map[uint64]tableCounts, err error) {
 	if levels, err = s.db.SSTables(); err != nil {
 		return nil, nil, wrap(err)
