@@ -344,7 +344,7 @@ func TestRestoreKeepsWhatIsThere(t *testing.T) {
 	}
 	expect("over other files", other, archive.RestoreOptions{Overwrite: true}, archive.ErrExists, query.KindAlreadyExists)
 	_, err := a.Restore(ctx, 2, filepath.Join(dir, "no"), archive.RestoreOptions{})
-	if !errors.Is(err, archive.ErrNoGeneration) || !strings.Contains(err.Error(), "there are 1, from 1 to 1") {
+	if !errors.Is(err, archive.ErrNoGeneration) || !strings.Contains(err.Error(), "the only one is 1") {
 		t.Errorf("no such generation: %v", err)
 	}
 

@@ -153,6 +153,9 @@ func (a *Archive) pick(ctx context.Context, id int) (*manifest, error) {
 	case id == Latest:
 		return nil, all[len(all)-1].err
 	}
+	if len(all) == 1 {
+		return nil, fmt.Errorf("%w as %d; the only one is %d", ErrNoGeneration, id, all[0].id)
+	}
 	return nil, fmt.Errorf("%w as %d; there are %d, from %d to %d", ErrNoGeneration, id, len(all), all[0].id, all[len(all)-1].id)
 }
 

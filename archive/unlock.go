@@ -54,7 +54,7 @@ func (b *s3Bucket) unlock(ctx context.Context, h Holder) error {
 	case err != nil:
 		return err
 	case l.Owner != h.owner:
-		return fmt.Errorf("process %d on %s has the lock by now: %w", l.PID, l.Host, ErrLocked)
+		return fmt.Errorf("process %d on %s now holds the lock: %w", l.PID, l.Host, ErrLocked)
 	}
 	mine := lease{Owner: uuid.NewString(), process: thisProcess(), Renewed: time.Now().UTC()}
 	if _, err := b.replaceLease(ctx, mine, tag); err != nil {

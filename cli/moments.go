@@ -45,9 +45,9 @@ func (f *momentsFlags) check(r *serveRun) error {
 	case f.every < 0 || f.every > 0 && f.every < time.Millisecond:
 		return fmt.Errorf("--continuous-every is %v; want 1ms or more", f.every)
 	case f.sync != standby.SemiSyncOff && r.standby.semiSync.Mode != standby.SemiSyncOff:
-		return errors.New("--continuous-sync has writes wait for the target, and --semi-sync for a standby; give one of them")
+		return errors.New("--continuous-sync makes writes wait for the target, and --semi-sync for a standby; give one of them")
 	case f.sync != standby.SemiSyncOff && r.etcd.on():
-		return errors.New("--continuous-sync has writes wait for the target, and with --etcd they wait for standbys; leave --continuous-sync out")
+		return errors.New("--continuous-sync makes writes wait for the target, and with --etcd they wait for standbys; leave --continuous-sync out")
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (s *Session) noteMoments(r moments.Report) {
 	if r.Earliest.IsZero() {
 		s.note("no moment can be restored yet: no backup leads to the %s of the log", humanize.Plural(r.Segments, "segment"))
 	} else {
-		s.note("each moment from %s to %s can be restored, %s ago, position %d: %s of the log, %s, after %s", at(r.Earliest), at(r.Latest), humanize.Elapsed(max(0, time.Since(r.Latest))), r.Position,
+		s.note("each moment from %s to %s can be restored; the last is %s old, position %d: %s of the log, %s, after %s", at(r.Earliest), at(r.Latest), humanize.Elapsed(max(0, time.Since(r.Latest))), r.Position,
 			humanize.Plural(r.Segments, "segment"), humanize.Size(r.Bytes), humanize.Plural(r.Bases, "backup"))
 	}
 	for _, g := range r.Gaps {

@@ -96,7 +96,7 @@ func (e *expansion) expand(b *parse.Block, pos int, path []string) (err error) {
 
 // compileViewParameters compiles a call outside of the query of a logical view.
 func compileViewParameters(p *planner, n *parse.Node) (*expr, error) {
-	return nil, p.Errorf(n.Pos, "%s stands in the query of a logical view, not in others", n.Text)
+	return nil, p.Errorf(n.Pos, "%s is allowed only in the query of a logical view", n.Text)
 }
 
 // compileViewParam compiles the value of a view parameter. A query that is only prepared has
