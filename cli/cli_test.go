@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -126,4 +127,19 @@ func TestFlagsAreInColumns(t *testing.T) {
 		}
 	}
 	look((&command{}).root())
+}
+
+// docs/shell.md lists every command.
+func TestThePageOfTheShellHasEveryCommand(t *testing.T) {
+	page, err := os.ReadFile("../docs/shell.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(page), "\n### Commands\n")
+	list, _, _ = strings.Cut(list, "\n### ")
+	for _, cmd := range (&command{}).root().Commands() {
+		if name := cmd.Name(); cmd.IsAvailableCommand() && !strings.Contains(list, "`"+name+"`") && !strings.Contains(list, "`"+name+" ") {
+			t.Errorf("docs/shell.md does not list the command %s", name)
+		}
+	}
 }
