@@ -36,7 +36,7 @@ func TestInstalledFromAProxy(t *testing.T) {
 	if strings.Contains(os.Getenv("GOFLAGS"), "-trimpath") { // then the libraries were compiled with it, too
 		flags += " -trimpath"
 	}
-	env := append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+work, "GOPROXY=file://"+proxy+",file://"+modules+"/cache/download",
+	env := append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+work, "GOPROXY=file://"+proxy+",file://"+modules+"/cache/download,"+goEnv(t, "GOPROXY"), // of some modules the cache has no go.mod yet
 		"GOSUMDB=off", "GOWORK=off", "GOFLAGS="+flags)
 	run := func(dir, name string, args ...string) string {
 		t.Helper()
