@@ -105,7 +105,7 @@ func exportFormat(spec ExportSpec) (f format, err error) {
 		return f, specErrorf("", "%s: what it is to hold cannot be told from its name; export writes .csv, .jsonl, .parquet and .avro, the first two also with .gz or .zst, and for others as= says which", spec.Path)
 	}
 	if f.tabs {
-		return f, specErrorf("", "%s: export writes no TSV; name a .csv, or in the shell scan into this file", spec.Path)
+		return f, specErrorf("", "%s: export writes no TSV; name a .csv, or have the shell's scan write it: scan T into 'FILE.tsv'", spec.Path)
 	}
 	if said, _ := formatOf("x." + spec.Format); spec.Format != "" && (said.json != f.json || said.parquet != f.parquet) {
 		return f, specErrorf("as", "%s is asked for, and the name %s says otherwise", spec.Format, spec.Path)
