@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Ranges", testRanges},
 		{"ReverseToTheEmptyRow", testReverseToTheEmptyRow},
 		{"CutBeforeABegunRow", testCutBeforeABegunRow},
+		{"ScansOverTombstones", testScansOverTombstones},
 		{"Blocks", testBlocks},
 		{"Costs", testCosts},
 		{"Splits", testSplits},

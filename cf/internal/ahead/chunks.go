@@ -25,7 +25,8 @@ type Sizes interface {
 	// Size estimates the bytes of rows. It is 0 on an error: the rows are then not
 	// divided, and the scan meets the same error.
 	Size(rows cf.Range) uint64
-	// LastRow is the last row of a range, "" for a range without rows.
+	// LastRow is the last row of a range, or a key after it if many rows at the end are
+	// deleted; "" for a range without rows.
 	LastRow(rows cf.Range) string
 }
 

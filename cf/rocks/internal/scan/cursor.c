@@ -20,6 +20,9 @@ enum {
   // A scan prefetches the memory that it will read and write this many bytes ahead.
   READ_AHEAD = 2 << 10,
   WRITE_AHEAD = 1 << 10,
+  // The engine stops after this many keys in a row that are deleted or invisible, so that
+  // the caller can check whether the scan is still wanted.
+  MOST_SKIPPED = 4096,
   // A kept cursor keeps up to this many bytes for bounds.
   KEPT_COPY = 16 << 10
 };
@@ -61,7 +64,10 @@ struct smolwc_cursor {
 
   size_t range;     // index of the current range in ranges
   uint32_t far_row, far_column;  // see advance_to_target
-  uint8_t started;  // the iterator is at the range's start or after it
+  uint8_t started;  // the iterator is at the range's start or after it, and did not stop
+  uint8_t stopped;  // the engine stopped, and goes on at the key in resume
+  uint8_t aimed;    // the iterator came to no key on its way to target
+  uint8_t deciding; // the iterator is in the column of a condition; see decide
   uint8_t done;
   uint8_t backward;  // the iterator moves through a range from its end
   size_t last;       // index of the last range to read
@@ -82,6 +88,7 @@ struct smolwc_cursor {
   int64_t rank, passed;  // of the current column: cells seen, cells passed
   int64_t ranks;         // retention does not distinguish greater ranks
   buffer target;         // scratch for seeks
+  buffer resume;
   uint64_t sequence;     // of a kept cursor: its iterator sees at least this sequence number
 };
 
@@ -153,9 +160,11 @@ static int copy_scan(smolwc_cursor* c, const smolwc_scan* s, const char* bounds,
   return 1;
 }
 
-static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapshot) {
+static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapshot, int overlaid) {
   const smolwc_scan* s = &c->scan;
   rocksdb_readoptions_set_snapshot(c->options, snapshot);
+  // With an overlay it is not known where the engine stopped.
+  if (!overlaid) rocksdb_readoptions_set_max_skippable_internal_keys(c->options, MOST_SKIPPED);
   if (s->single_rows) {
     rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
     return;
@@ -207,7 +216,7 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
   }
   if (c->done) return c;
   c->options = rocksdb_readoptions_create();
-  set_read_options(c, snapshot);
+  set_read_options(c, snapshot, overlay != NULL);
   c->it = rocksdb_create_iterator_cf(db, c->options, family);
   if (overlay != NULL) c->it = rocksdb_writebatch_wi_create_iterator_with_base_cf(overlay, c->it, family);
   return c;
@@ -219,11 +228,16 @@ void smolwc_cursor_free(smolwc_cursor* c) {
   free(c->cut);
   free(c->prefix.data);
   free(c->target.data);
+  free(c->resume.data);
   free(c->copy.data);
   free(c);
 }
 
 const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len) {
+  if (c->stopped) {
+    *len = c->resume.len;
+    return c->resume.data;
+  }
   *len = 0;
   if (c->it == NULL || !rocksdb_iter_valid(c->it)) return NULL;
   return rocksdb_iter_key(c->it, len);
@@ -235,6 +249,12 @@ char* smolwc_cursor_error(smolwc_cursor* c) {
   char* err = NULL;
   if (c->it != NULL) rocksdb_iter_get_error(c->it, &err);
   return err;
+}
+
+static int failed(smolwc_cursor* c) {
+  char* err = smolwc_cursor_error(c);
+  rocksdb_free(err);
+  return err != NULL;
 }
 
 static void forget_row(smolwc_cursor* c) {
@@ -320,7 +340,10 @@ static void advance_to_target(smolwc_cursor* c, uint32_t* far) {
   const int past_row = far == &c->far_row; // the row's prefix is shorter to compare
   if (*far && ++*far % PROBE_EVERY != 0) steps = FEW_STEPS;
   for (int i = 0; i <= steps; i++) {
-    if (!look(c, &key, &len)) return;
+    if (!look(c, &key, &len)) {
+      c->aimed = 1;
+      return;
+    }
     if (past_row ? !in_row(c, key, len) : compare(key, len, c->target.data, c->target.len) >= 0) {
       if (i > FEW_STEPS) *far = 0;
       return;
@@ -343,11 +366,21 @@ static int aim(smolwc_cursor* c, size_t prefix_len, const char* suffix, size_t s
   return 1;
 }
 
+// Goes on where the engine stopped.
+static void resume(smolwc_cursor* c) {
+  c->stopped = 0;
+  if (c->backward && c->row_len == 0) {  // within a row it reads forward
+    c->cost.seeks++;
+    rocksdb_iter_seek_for_prev(c->it, c->resume.data, c->resume.len);
+  } else {
+    seek(c, c->resume.data, c->resume.len);
+  }
+}
+
 // Moves to the start of the current range in the iterator's direction; in a range of
 // one row, to the first wanted column.
 static int start_range(smolwc_cursor* c) {
   const interval* r = &c->ranges[c->range];
-  c->started = 1;
   if (c->backward) {
     c->cost.seeks++;
     rocksdb_iter_seek_for_prev(c->it, r->end.data, r->end.len);
@@ -427,7 +460,7 @@ static int skip_newer(smolwc_cursor* c) {
 
 // --- the loop
 
-typedef enum { STEP_ON = 0, STEP_FULL, STEP_GROW, STEP_CORRUPT, STEP_ERROR } step;
+typedef enum { STEP_ON = 0, STEP_FULL, STEP_GROW, STEP_STOP, STEP_CORRUPT, STEP_ERROR } step;
 
 // Forgets the current row.
 static void start_row(smolwc_cursor* c) {
@@ -852,43 +885,66 @@ static int column_selected(const smolwc_cursor* c, const condition* w) {
   return c->scan.qualifiers_len == 0;
 }
 
-// Decides whether a row that did not fit into the block is wanted: looks up the columns
-// of the conditions, and moves to the row's first cell, or past the row if it is not
-// wanted.
-static step decide_row(smolwc_cursor* c, output* b) {
-  take_back_row(c, b);
-  start_row(c);
-  while (is_undecided(c)) {
-    const slice start = c->conditions[c->judged].qualifier.start;
-    if (!aim(c, c->row_len, start.data, start.len)) return STEP_ERROR;
-    seek(c, c->target.data, c->target.len);
+// Handles an error of the iterator. It is none if the engine only stopped, after MOST_SKIPPED
+// keys.
+static step take_error(smolwc_cursor* c) {
+  size_t len;
+  char* key = smolwc_iterator_stopped(c->it, &len);
+  if (key == NULL) return STEP_ERROR;
+  const buffer* t = &c->target;
+  const int aims_behind = c->aimed && compare(key, len, t->data, t->len) < 0;
+  const int kept = aims_behind ? set(&c->resume, t->data, t->len) : set(&c->resume, key, len);
+  free(key);
+  if (!kept) return STEP_ERROR;
+  c->aimed = c->started = 0;
+  c->stopped = 1;
+  return STEP_STOP;
+}
+
+// Looks up the columns of the conditions of the current row, and moves to the row's first
+// cell, or past the row if it is not wanted.
+static step decide(smolwc_cursor* c, output* b) {
+  for (; is_undecided(c); c->judged++) {
+    const condition* w = &c->conditions[c->judged];
+    const slice start = w->qualifier.start, end = w->qualifier.end;
     // The newest cell that passes the rest of the filter.
     const char* key;
     size_t len;
     int found = 0;
-    int64_t ts = 0, rank = 0;
-    while (column_selected(c, &c->conditions[c->judged]) && look(c, &key, &len) && in_row(c, key, len)) {
-      const slice end = c->conditions[c->judged].qualifier.end;
-      if (compare(key + c->row_len, len - c->row_len, end.data, end.len) >= 0) break;
-      if (!read_version(key, len, &ts)) return STEP_CORRUPT;
-      if (!retained(c, ++rank, ts) || ts < c->scan.since) break;
-      found = c->scan.until == 0 || ts < c->scan.until;
-      if (found) break;
-      rocksdb_iter_next(c->it);
+    int64_t ts = 0;
+    if (column_selected(c, w)) {
+      if (!c->deciding) {
+        if (!aim(c, c->row_len, start.data, start.len)) return STEP_ERROR;
+        seek(c, c->target.data, c->target.len);
+        c->deciding = 1;
+        c->rank = 0;
+      }
+      int there;
+      while ((there = look(c, &key, &len)) && in_row(c, key, len)) {
+        if (compare(key + c->row_len, len - c->row_len, end.data, end.len) >= 0) break;
+        if (!read_version(key, len, &ts)) return STEP_CORRUPT;
+        if (!retained(c, ++c->rank, ts) || ts < c->scan.since) break;
+        found = c->scan.until == 0 || ts < c->scan.until;
+        if (found) break;
+        rocksdb_iter_next(c->it);
+      }
+      if (!there && failed(c)) return take_error(c);
+      c->deciding = 0;
     }
-    char* err = smolwc_cursor_error(c);
-    if (err != NULL) {
-      rocksdb_free(err);
-      return STEP_ERROR;
-    }
-    const condition* w = &c->conditions[c->judged];
     size_t value_len = 0;
     const char* value = found ? rocksdb_iter_value(c->it, &value_len) : NULL;
     if (found ? !satisfies(w, value, value_len) : w->values_len != 0) return reject_row(c, b);
-    c->judged++;
   }
   seek(c, c->prefix.data, c->row_len);
   return STEP_ON;
+}
+
+// Decides whether a row is wanted that did not fit into the block, or in which the engine
+// stopped.
+static step decide_row(smolwc_cursor* c, output* b) {
+  take_back_row(c, b);
+  start_row(c);
+  return decide(c, b);
 }
 
 // Moves past the current column.
@@ -978,11 +1034,16 @@ static step take_column(smolwc_cursor* c, output* b, const char* key, size_t len
 
 // Handles an iterator at no key: at the end of its range, or after an error.
 static step take_nothing(smolwc_cursor* c, output* b) {
-  char* err = smolwc_cursor_error(c);
-  if (err != NULL) {
-    rocksdb_free(err);
-    return STEP_ERROR;
+  if (failed(c)) {
+    const step s = take_error(c);
+    if (s != STEP_STOP) return s;
+    const int past_row = c->backward && c->row_len != 0 && !in_row(c, c->resume.data, c->resume.len);
+    if (!past_row && !(c->row_open && is_undecided(c))) return s;
+    c->stopped = 0;
+    c->started = 1;
+    if (!past_row) return decide_row(c, b);
   }
+  c->aimed = 0;
   settle_row(c, b);
   if (c->row_len != 0 && c->backward) return leave_row(c) ? STEP_ON : STEP_ERROR;
   next_range(c);
@@ -993,7 +1054,15 @@ static step take_nothing(smolwc_cursor* c, output* b) {
 static step advance(smolwc_cursor* c, output* b) {
   const char* key;
   size_t len;
-  if (!c->started && !start_range(c)) return STEP_ERROR;
+  if (!c->started) {
+    c->started = 1;
+    if (c->stopped) {
+      resume(c);
+      if (c->deciding) return decide(c, b);
+    } else if (!start_range(c)) {
+      return STEP_ERROR;
+    }
+  }
   if (!look(c, &key, &len)) return take_nothing(c, b);
   if (c->row_len != 0) {
     if (in_row(c, key, len)) {
@@ -1034,6 +1103,9 @@ static smolwc_status fill(smolwc_cursor* c, output* b) {
         return SMOLWC_FULL;
       case STEP_GROW:
         return SMOLWC_GROW;
+      case STEP_STOP:
+        b->filled.stopped = 1;
+        return SMOLWC_MORE;
       case STEP_CORRUPT:
         return SMOLWC_CORRUPT;
       case STEP_ERROR:
@@ -1083,11 +1155,15 @@ char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, con
   rocksdb_readoptions_t* options = rocksdb_readoptions_create();
   rocksdb_readoptions_set_total_order_seek(options, 1);
   rocksdb_readoptions_set_ignore_range_deletions(options, 1);
+  rocksdb_readoptions_set_max_skippable_internal_keys(options, 1);
   smolwc_large_begin(large);
   rocksdb_iterator_t* it = rocksdb_create_iterator_cf(db, options, family);
   rocksdb_iter_seek(it, key, len);
   char* err = NULL;
-  rocksdb_iter_get_error(it, &err);
+  size_t at_len;
+  char* at = smolwc_iterator_stopped(it, &at_len);
+  if (at == NULL) rocksdb_iter_get_error(it, &err);
+  free(at);
   rocksdb_iter_destroy(it);
   smolwc_large_end(large);
   rocksdb_readoptions_destroy(options);
@@ -1107,6 +1183,7 @@ smolwc_reader* smolwc_reader_new(rocksdb_t* db) {
   r->db = db;
   r->single_rows = rocksdb_readoptions_create();
   rocksdb_readoptions_set_prefix_same_as_start(r->single_rows, 1);
+  rocksdb_readoptions_set_max_skippable_internal_keys(r->single_rows, MOST_SKIPPED);
   return r;
 }
 
@@ -1130,7 +1207,7 @@ static void clear_scan(smolwc_cursor* c) {
     free(c->copy.data);
     c->copy = (buffer){0};
   }
-  smolwc_cursor empty = {.it = c->it, .copy = c->copy, .prefix = c->prefix, .target = c->target, .sequence = c->sequence};
+  smolwc_cursor empty = {.it = c->it, .copy = c->copy, .prefix = c->prefix, .target = c->target, .resume = c->resume, .sequence = c->sequence};
   *c = empty;
 }
 

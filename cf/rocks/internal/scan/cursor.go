@@ -278,10 +278,10 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 			}
 			status = C.SMOLWC_MORE
 		}
-		if status != C.SMOLWC_MORE || calls >= most && cb.undecided == 0 && !grown {
+		if status != C.SMOLWC_MORE || (calls >= most || cb.stopped != 0) && cb.undecided == 0 && !grown {
 			break
 		}
-		cb.undecided = 0
+		cb.undecided, cb.stopped = 0, 0
 		f.begun = true
 		f.letGo() // otherwise a scan of large values would block itself
 		cb.large = large(f.room, f.large)

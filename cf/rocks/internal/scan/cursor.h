@@ -68,6 +68,7 @@ typedef struct {
   size_t cells_cap, cells_len;
   size_t need;        // with SMOLWC_GROW: bytes of data for the next cell
   uint8_t continued;  // the first row is the last one of the block before
+  uint8_t stopped;    // the engine skipped many keys: see whether the scan is still wanted
   uint8_t undecided;  // it is not known yet whether the last row is wanted: continue to fill
   uint64_t file_reads;  // how often files were read for it
   smolwc_large large;

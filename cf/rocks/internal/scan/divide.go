@@ -142,11 +142,14 @@ func (d *divided) LastRow(rows cf.Range) string {
 	}
 	defer f.free()
 	for {
-		switch b := f.fill(1); {
+		b := f.fill(1)
+		switch row, ok := f.row(); {
 		case f.at != "":
 			return strings.Clone(f.at)
 		case b.End || b.Err != nil:
 			return ""
+		case ok: // no row comes after it
+			return row
 		}
 	}
 }

@@ -29,6 +29,11 @@ void smolwc_kept_put(smolwc_kept* k, size_t files, smolwc_cursor* c);
 // Returns 0 when it cannot.
 int smolwc_iterator_refresh(rocksdb_iterator_t* it);
 
+// If the iterator stopped because it skipped as many keys as its options allow, returns a
+// copy of the key up to which, inclusive, it found nothing, to be freed with free. Returns
+// NULL if it did not stop, or when memory is out.
+char* smolwc_iterator_stopped(rocksdb_iterator_t* it, size_t* len);
+
 // Estimates the bytes between two keys, in files and in memtables; 0 on an error.
 uint64_t smolwc_size(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* start,
                      size_t start_len, const char* end, size_t end_len);
