@@ -26,6 +26,23 @@ func (p *patience) Err() error {
 	return p.Context.Err()
 }
 
+// A left is a context that is canceled once it was looked at.
+type left struct {
+	context.Context
+	done   context.Context
+	looked bool
+}
+
+func (l *left) Done() <-chan struct{} { return l.done.Done() }
+
+func (l *left) Err() error {
+	if l.looked {
+		return context.Canceled
+	}
+	l.looked = true
+	return nil
+}
+
 // A read over many deleted cells looks at its context after some thousand of them.
 func TestReadsOverTombstonesLookAtTheirContext(t *testing.T) {
 	s := longStore(t)
@@ -64,6 +81,13 @@ func TestReadsOverTombstonesLookAtTheirContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer snap.Close()
+	txn, err := s.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer txn.Close()
+	done, cancel := context.WithCancel(ctx)
+	cancel()
 	many, one := []cf.Range{{Start: "many"}}, []cf.Range{cf.Single("a row")}
 	last := cf.Filter{Where: []cf.RowCondition{{Qualifier: "z"}}} // decided when all of the row was read
 	for _, test := range []struct {
@@ -105,6 +129,23 @@ func TestReadsOverTombstonesLookAtTheirContext(t *testing.T) {
 				_, err := cftest.Read(ctx, s, test.spec)
 				return err
 			})
+			// A transaction is told of its context's end by another goroutine, which may be late.
+			test.spec.CountTombstones = true
+			passed := int64(deleted)
+			for tries := 0; passed >= deleted/2 && tries < 100; tries++ {
+				c, err := txn.Scan(ctx, test.spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err = c.Next(&left{Context: ctx, done: done}); !errors.Is(err, context.Canceled) {
+					t.Fatalf("in a transaction: %v", err)
+				}
+				passed = c.Cost().Tombstones
+				c.Close()
+			}
+			if passed >= deleted/2 {
+				t.Errorf("in a transaction that was left: %d of %d tombstones", passed, deleted)
+			}
 		})
 	}
 }

@@ -67,6 +67,7 @@ struct smolwc_cursor {
   uint8_t started;  // the iterator is at the range's start or after it, and did not stop
   uint8_t stopped;  // the engine stopped, and goes on at the key in resume
   uint8_t aimed;    // the iterator came to no key on its way to target
+  uint8_t left;     // see smolwc_cursor_leave
   uint8_t deciding; // the iterator is in the column of a condition; see decide
   uint8_t done;
   uint8_t backward;  // the iterator moves through a range from its end
@@ -160,11 +161,10 @@ static int copy_scan(smolwc_cursor* c, const smolwc_scan* s, const char* bounds,
   return 1;
 }
 
-static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapshot, int overlaid) {
+static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapshot) {
   const smolwc_scan* s = &c->scan;
   rocksdb_readoptions_set_snapshot(c->options, snapshot);
-  // With an overlay it is not known where the engine stopped.
-  if (!overlaid) rocksdb_readoptions_set_max_skippable_internal_keys(c->options, MOST_SKIPPED);
+  rocksdb_readoptions_set_max_skippable_internal_keys(c->options, MOST_SKIPPED);
   if (s->single_rows) {
     rocksdb_readoptions_set_prefix_same_as_start(c->options, 1);
     return;
@@ -216,9 +216,12 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
   }
   if (c->done) return c;
   c->options = rocksdb_readoptions_create();
-  set_read_options(c, snapshot, overlay != NULL);
+  set_read_options(c, snapshot);
   c->it = rocksdb_create_iterator_cf(db, c->options, family);
-  if (overlay != NULL) c->it = rocksdb_writebatch_wi_create_iterator_with_base_cf(overlay, c->it, family);
+  if (overlay != NULL) {
+    smolwc_iterator_below(c->it, &c->left);
+    c->it = rocksdb_writebatch_wi_create_iterator_with_base_cf(overlay, c->it, family);
+  }
   return c;
 }
 
@@ -242,6 +245,8 @@ const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len) {
   if (c->it == NULL || !rocksdb_iter_valid(c->it)) return NULL;
   return rocksdb_iter_key(c->it, len);
 }
+
+void smolwc_cursor_leave(smolwc_cursor* c) { __atomic_store_n(&c->left, 1, __ATOMIC_RELAXED); }
 
 size_t smolwc_cursor_range(const smolwc_cursor* c) { return c->range; }
 

@@ -212,7 +212,32 @@ func (c *Cursor) fill(ctx context.Context) (ahead.Filled, error) {
 	if c.ahead != nil {
 		return c.ahead.Next(ctx)
 	}
-	return c.filler.fill(1), nil
+	if c.view.Overlay == nil {
+		return c.filler.fill(1), nil
+	}
+	defer c.filler.leaveWith(ctx)()
+	f := c.filler.fill(1)
+	if f.Err != nil && ctx.Err() != nil {
+		f.Err = ctx.Err()
+	}
+	return f, nil
+}
+
+// leaveWith ends the calls of C with the context, until its result is called.
+func (f *filler) leaveWith(ctx context.Context) (stop func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	left := make(chan struct{})
+	leaves := context.AfterFunc(ctx, func() {
+		defer close(left)
+		C.smolwc_cursor_leave(f.c)
+	})
+	return func() {
+		if !leaves() {
+			<-left
+		}
+	}
 }
 
 // fill fills up to n blocks. It stops after some ten thousand unwanted cells, so that

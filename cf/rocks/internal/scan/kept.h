@@ -34,6 +34,9 @@ int smolwc_iterator_refresh(rocksdb_iterator_t* it);
 // NULL if it did not stop, or when memory is out.
 char* smolwc_iterator_stopped(rocksdb_iterator_t* it, size_t* len);
 
+// Makes an iterator go on by itself when it stopped, until *left is not 0.
+void smolwc_iterator_below(rocksdb_iterator_t* it, const uint8_t* left);
+
 // Estimates the bytes between two keys, in files and in memtables; 0 on an error.
 uint64_t smolwc_size(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* start,
                      size_t start_len, const char* end, size_t end_len);
