@@ -11,8 +11,8 @@ import (
 // manyTombstones are more than an engine may step over before it looks at its context.
 const manyTombstones = 5_000
 
-// Scans over many deleted cells return what they would return if these had never been: between
-// rows, within a row and within a column, behind their snapshot and in it.
+// Scans over many deleted cells have the same result as without these: between rows, within a
+// row and within a column, in their snapshot and after it.
 func testScansOverTombstones(f *fixture) {
 	f.create("t", "plain")
 	rng := rand.New(rand.NewPCG(1, 0))

@@ -313,8 +313,8 @@ func (s *Store) createAt(ctx context.Context, c createdFamily) error {
 	}
 }
 
-// lowerExpiries drops what the families may drop, before they may drop less: what they
-// still have would be shown again.
+// lowerExpiries drops the cells that the families may drop, before they may drop fewer: those
+// that they still have would be shown again.
 func (s *Store) lowerExpiries(ctx context.Context, next map[string]cf.Expiry) error {
 	for _, name := range slices.Sorted(maps.Keys(next)) {
 		f, ok := (*s.families.Load())[name]

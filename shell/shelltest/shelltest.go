@@ -117,7 +117,7 @@ type Contender struct {
 }
 
 // SayTheSame runs the scripts of the shell and of package exec, some hundred statements, on
-// new contenders for each file, and compares what they say byte by byte. What is right stands
+// new contenders for each file, and compares their output byte by byte. The right output stands
 // in the scripts, and is not compared here. The root is the repository's. With ownTime, some
 // contenders give versions times of their own: times and the width of columns may differ.
 // Lines are then long enough for all, because what is cut depends on the width of times.

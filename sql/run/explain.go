@@ -17,7 +17,7 @@ import (
 // maxExplained bounds the ranges and columns that EXPLAIN lists.
 const maxExplained = 20
 
-// explained emits the lines of EXPLAIN: what is read, and what is done with it.
+// explained emits the lines of EXPLAIN: the reads, and the steps after them.
 func (r *Runner) explained(ctx context.Context, emit func([]any) error) error {
 	t := r.alone(ctx)
 	lines := r.explanation(t)
