@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/internal/humanize"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
@@ -108,7 +109,7 @@ func checkText(report *query.CheckReport) string {
 		_, _ = fmt.Fprintf(w, "%d\t%d\t%d\t%d\t  %s/%s\n", f.Rows, f.Cells, f.Bytes, f.Problems, f.Table, f.Family)
 	}
 	_ = w.Flush()
-	_, _ = fmt.Fprintf(&out, "%d files, %d bytes\n", report.Files, report.FileBytes)
+	_, _ = fmt.Fprintf(&out, "%s, %s\n", humanize.Count(report.Files, "file"), humanize.Count(report.FileBytes, "byte"))
 	for i := range report.Problems {
 		_, _ = fmt.Fprintf(&out, "problem: %v\n", &report.Problems[i])
 	}
@@ -116,7 +117,7 @@ func checkText(report *query.CheckReport) string {
 	case report.OK():
 		out.WriteString("nothing is wrong\n")
 	case more > 0:
-		_, _ = fmt.Fprintf(&out, "and %d problems more\n", more)
+		_, _ = fmt.Fprintf(&out, "and %s more\n", humanize.Count(more, "problem"))
 	}
 	return out.String()
 }

@@ -249,7 +249,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"api/activity", "archive", "archive/moments", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "client", "client/remote", "server", "shell", "sql", "sql/value", "transfer", grpc, templates, "internal/humanize", "transfer/statement"}, tests: []string{"api/standbys", "api/smolwcpb", "standby", bigtable, protobuf}},
 
 	"cli": {
-		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "client/bigtable", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "mcp", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/osfile", cobra, term, otel, pflag, xtime},
+		imports: []string{"branch", "console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "client/bigtable", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "mcp", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/excerpt", "internal/humanize", "internal/osfile", cobra, term, otel, pflag, xtime},
 		tests:   []string{"cf/cftest", "directory", "queue", mcpsdk, pty, yaml, bigtable, apiOptions, grpc, protobuf, otlp},
 		c:       true, // its allocator's setting
 	},
