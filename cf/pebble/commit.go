@@ -49,7 +49,8 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch, note func()) (cf.Positi
 		return 0, err
 	}
 	batch := s.newBatch(b.Size() + 16*len(b.Ops()) + 64)
-	if err := encode(batch, b, *s.families.Load()); err != nil {
+	merges, err := encode(batch, b, *s.families.Load())
+	if err != nil {
 		s.writing.RUnlock()
 		return 0, errors.Join(err, batch.Close())
 	}
@@ -60,6 +61,9 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch, note func()) (cf.Positi
 		if err == nil {
 			s.history.AddRows(b.Rows())
 		}
+		if err == nil && merges {
+			s.sums.merged(b)
+		}
 		if err == nil && note != nil {
 			note()
 		}
@@ -69,8 +73,8 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch, note func()) (cf.Positi
 var batches = sync.Pool{New: func() any { return new(cf.Batch) }}
 
 // encode writes the changes into a batch of Pebble. Its keys come from the cf.Batch and
-// are written once.
-func encode(to *engine.Batch, b *cf.Batch, all families) error {
+// are written once. It reports whether there are merges.
+func encode(to *engine.Batch, b *cf.Batch, all families) (merges bool, err error) {
 	var last *family
 	ops := b.Ops()
 	for i := range ops {
@@ -88,11 +92,9 @@ func encode(to *engine.Batch, b *cf.Batch, all families) error {
 			continue
 		}
 		if last == nil || last.name != op.Family {
-			f, err := all.get(op.Family)
-			if err != nil {
-				return err
+			if last, err = all.get(op.Family); err != nil {
+				return false, err
 			}
-			last = f
 		}
 		last.wrote(op.Kind)
 		switch op.Kind {
@@ -115,6 +117,7 @@ func encode(to *engine.Batch, b *cf.Batch, all families) error {
 			copy(d.Key[idLen:], key)
 			_ = d.Finish()
 		case cf.OpMerge:
+			merges = true
 			operand := appendOperand(nil, value)
 			d := to.MergeDeferred(idLen+len(key), len(operand))
 			copy(d.Key, last.prefix)
@@ -129,10 +132,10 @@ func encode(to *engine.Batch, b *cf.Batch, all families) error {
 			copy(d.Value[idLen:], value)
 			_ = d.Finish()
 		default:
-			return fmt.Errorf("operation %d is unknown", op.Kind)
+			return false, fmt.Errorf("operation %d is unknown", op.Kind)
 		}
 	}
-	return nil
+	return merges, nil
 }
 
 // apply writes a batch of Pebble, and closes it. disk says that it must be on the disk.

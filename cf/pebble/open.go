@@ -190,6 +190,10 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		o.Logger.Info("opened the database", "dir", dir, "families", len(*s.families.Load()), "replayed_bytes", replayed,
 			"duration", time.Since(began).Round(time.Millisecond))
 	}
+	if !o.ReadOnly {
+		s.sums.due = make(chan mergedCell, len(s.sums.merges))
+		s.clean.running.Go(s.sumUp)
+	}
 	if !o.ReadOnly && !o.KeepExpired {
 		s.clean.running.Go(s.cleanUp)
 	}

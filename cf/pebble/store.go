@@ -54,6 +54,7 @@ type Store struct {
 	life  context.Context // ends with EndWaits
 	end   context.CancelFunc
 	clean janitor
+	sums  sums
 
 	calls  workers // of Pebble
 	behind behind
