@@ -114,12 +114,15 @@ type crasher struct {
 func (c *crasher) run() error {
 	for i := 0; ; i++ {
 		id, n := fmt.Sprintf("%sn%d", c.name, i), 2+c.rng.IntN(4)
-		kind := []string{"batch", "batch", "batch", "tx", "tx", "delete", "bulk", "table", "gc", "flush"}[c.rng.IntN(10)]
+		kind := []string{"batch", "batch", "batch", "tx", "tx", "delete", "bulk", "table", "gc", "flush", "add"}[c.rng.IntN(11)]
 		if kind == "delete" && len(c.done) == 0 {
 			kind = "batch"
 		}
-		if kind == "bulk" {
+		switch kind {
+		case "bulk":
 			n = 30
+		case "add":
+			n = 150
 		}
 		of := id
 		if kind == "delete" {
@@ -142,6 +145,9 @@ func split(s string) (id string, n int) {
 	_, _ = fmt.Sscan(s, &id, &n)
 	return id, n
 }
+
+// crashCounter is the row of a counter that all writers increment.
+const crashCounter = "counter"
 
 func crashRow(id string, i int) string { return fmt.Sprintf("%s#%03d", id, i) }
 
@@ -200,6 +206,14 @@ func (c *crasher) do(kind, id string, n int) error {
 			return err
 		}
 		return c.db.DropTable(ctx, id)
+	case "add":
+		rows, adds := make([]string, n), make([]*write.Mutation, n)
+		for i := range n {
+			rows[i], adds[i] = crashCounter, write.NewMutation()
+			adds[i].Add("sum", "q", cells.I64(1))
+		}
+		_, err := t.ApplyBulk(ctx, rows, adds)
+		return err
 	case "gc":
 		_, err := c.db.GC(ctx, "t", query.GCOptions{})
 		return err
@@ -211,7 +225,7 @@ func (c *crasher) do(kind, id string, n int) error {
 // transactions, deletes, loads, changes of the schema, collections and flushes, loses
 // no acknowledged operation and leaves no operation half done.
 func TestKilledWriters(t *testing.T) {
-	killWriters(t, *crashes, 120*time.Millisecond, []string{"batch", "tx", "bulk", "delete"})
+	killWriters(t, *crashes, 120*time.Millisecond, []string{"batch", "tx", "bulk", "delete", "add"})
 }
 
 // The same holds on a disk with slow syncs, where most kills come during a sync.
@@ -294,6 +308,8 @@ type crashState struct {
 	put       bool // acknowledged
 	deleting  bool // tried
 	gone      bool // acknowledged
+	adds      int  // tried
+	added     bool // acknowledged
 	tableDone bool // the table was created and dropped again
 }
 
@@ -317,6 +333,8 @@ func note(states map[string]*crashState, acknowledged map[string]int, line strin
 		s.rows, s.put = n, ok
 	case "delete":
 		s.deleting, s.gone = true, ok
+	case "add":
+		s.adds, s.added = n, ok
 	case "table":
 		s.tableDone = ok
 	}
@@ -330,9 +348,14 @@ func expectStates(t *testing.T, dir string, states map[string]*crashState, when 
 	}
 	defer db.Close()
 	there := map[string]int{}
+	var counter, least, most int64
 	for row, err := range db.Table("t").ReadRows(t.Context()) {
 		if err != nil {
 			t.Fatalf("%s: %v", when, err)
+		}
+		if row.Key() == crashCounter {
+			counter, _ = row.I64("sum", "q")
+			continue
 		}
 		id, number, _ := strings.Cut(row.Key(), "#")
 		i, _ := strconv.Atoi(number)
@@ -345,6 +368,10 @@ func expectStates(t *testing.T, dir string, states map[string]*crashState, when 
 		there[id]++
 	}
 	for id, s := range states {
+		most += int64(s.adds)
+		if s.added {
+			least += int64(s.adds)
+		}
 		n := there[id]
 		delete(there, id)
 		switch {
@@ -358,6 +385,9 @@ func expectStates(t *testing.T, dir string, states map[string]*crashState, when 
 		if s.tableDone && slices.ContainsFunc(db.Schema().Tables, func(t schema.Table) bool { return t.Name == id }) {
 			t.Errorf("%s: table %s was dropped and is there", when, id)
 		}
+	}
+	if counter < least || counter > most {
+		t.Errorf("%s: the counter is %d; %d were acknowledged of %d", when, counter, least, most)
 	}
 	for id := range there {
 		t.Errorf("%s: rows of %s, which nobody tried to write", when, id)
