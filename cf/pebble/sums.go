@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/isolation"
+	"github.com/smolwc/smolwc/cf/merge"
 )
 
 // sumUp runs until the store is about to be closed.
@@ -58,7 +59,7 @@ func (s *Store) sumUpCell(c mergedCell) error {
 	return err
 }
 
-// summedUp is a batch that puts a cell's value, nil if the cell or its family is gone.
+// summedUp is a batch that puts a cell's value, nil if there is none.
 func (s *Store) summedUp(c mergedCell) (*engine.Batch, error) {
 	all := *s.families.Load()
 	f := all[c.family]
@@ -73,6 +74,9 @@ func (s *Store) summedUp(c mergedCell) (*engine.Batch, error) {
 		return nil, wrap(err)
 	}
 	defer closer.Close()
+	if merge.IsUnmerged(plain(stored)) { // to write all of them again and again would cost more
+		return nil, nil
+	}
 	var put cf.Batch
 	put.Logged(&cf.LoggedOp{Kind: cf.OpPut, Family: c.family, Key: c.key, Value: plain(stored)})
 	batch := s.newBatch(put.Size() + 64)

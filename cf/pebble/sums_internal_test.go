@@ -156,6 +156,24 @@ func TestSumsUnderWriters(t *testing.T) {
 	}
 }
 
+// The adds of a damaged counter are kept as they are.
+func TestADamagedCounterIsNotSummedUp(t *testing.T) {
+	s := sumsStore(t)
+	row := cf.RowID{Space: "t", Row: "r"}
+	if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+		b.Row(row)
+		b.Put("t/a", "q", 0, []byte("\x02no number"))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, "r", "q", 1)
+	before := s.acked.Load()
+	if err := s.sumUpCell(mergedCell{family: "t/a", key: cf.AppendCellKey(nil, "r", "q", 0), rows: []cf.RowID{row}}); err != nil || s.acked.Load() != before {
+		t.Errorf("it was written: %v", err)
+	}
+}
+
 // A transaction that read a counter does not conflict with its value being put in the place
 // of its merges.
 func TestSummingUpIsNoConflict(t *testing.T) {
