@@ -188,6 +188,14 @@ func (p *parser) family() Family {
 	for p.atFamilyOption() {
 		p.familyOption(&f)
 	}
+	if t := p.peek(); p.wanted == nil {
+		for _, example := range []string{"type=i32", "max_versions=3", "max_age=30d", "aggregate=sum"} {
+			if name, _, _ := strings.Cut(example, "="); t.Keyword() == name {
+				p.next()
+				panic(p.unexpected("= after %s, as in %s", name, example))
+			}
+		}
+	}
 	return f
 }
 

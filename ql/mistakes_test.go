@@ -58,6 +58,7 @@ func TestNothingOfAStatementIsPassedOver(t *testing.T) {
 		`deletecolumn u k f q extra`:                        "expected the end of the statement",
 		`truncate u prefix=a`:                               "expected the end of the statement",
 		`create table u family f versions=3 max_versions=5`: "max_versions is given twice",
+		`create table u family f, family n aggregate sum`:   `1:45: expected = after aggregate, as in aggregate=sum, not "sum"`,
 		`aggregate t count group by a:b.ts`:                 "histogram T a:b.ts counts by them",
 		`aggregate t sum(a:b.ts)`:                           "where a:b.ts compares them",
 		`scan t where a:b.ts > a:c`:                         `"a:c" is not a timestamp`,
