@@ -69,7 +69,7 @@ func testScansOverTombstones(f *fixture) {
 			if rng.IntN(4) == 0 {
 				s.Filter.Until = 5
 			}
-			switch rng.IntN(4) {
+			switch rng.IntN(5) {
 			case 0:
 				s.Rows = []cf.Range{cf.Single(row(rng.IntN(rows)))}
 			case 1:
@@ -79,6 +79,8 @@ func testScansOverTombstones(f *fixture) {
 				if s.Rows[1].Empty() {
 					s.Rows = s.Rows[:1]
 				}
+			case 3:
+				s.Rows = []cf.Range{cf.Single(row(0)), cf.Single(row(2) + "#02500"), cf.Single(row(3)), cf.Single(row(4))}[rng.IntN(2):]
 			}
 			s.Family = "plain"
 			want, _, err := Collect(f.ctx, snap, s)
