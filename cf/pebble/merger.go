@@ -43,7 +43,9 @@ func plainMarked(stored []byte) []byte {
 	return merge.Full(nil, operandsOf(stored)...)
 }
 
-func operandsOf(stored []byte) (operands [][]byte) {
+func operandsOf(stored []byte) [][]byte { return appendOperandsOf(nil, stored) }
+
+func appendOperandsOf(operands [][]byte, stored []byte) [][]byte {
 	for rest := stored[min(1, len(stored)):]; len(rest) > 0; {
 		n, k := binary.Uvarint(rest)
 		if k <= 0 || n > uint64(len(rest)-k) {
@@ -63,50 +65,75 @@ var merger = &engine.Merger{
 	},
 }
 
-// A merging collects operands, oldest first, and perhaps a value below them.
+// A merging collects operands, and perhaps a value below them.
 type merging struct {
-	operands [][]byte
-	base     []byte
-	based    bool
+	older  [][]byte // the newest first
+	newer  [][]byte // than all of these, the oldest first
+	memory []byte   // of copies
+	base   []byte
+	based  bool
+	apart  bool // the operands cannot be joined
+}
+
+// mostOperands are joined before there are more.
+const mostOperands = 100
+
+func (m *merging) clone(value []byte) []byte {
+	from := len(m.memory)
+	m.memory = append(m.memory, value...)
+	return m.memory[from:len(m.memory):len(m.memory)]
 }
 
 func (m *merging) MergeNewer(value []byte) error {
-	value = slices.Clone(value)
+	value = m.clone(value)
 	if len(value) > 0 && value[0] == markOperands {
-		m.operands = append(m.operands, operandsOf(value)...)
+		m.newer = appendOperandsOf(m.newer, value)
 	} else { // cannot be: a put hides the entries below it
-		m.operands, m.base, m.based = nil, plain(value), true
+		m.older, m.newer, m.base, m.based = nil, nil, plain(value), true
 	}
-	if len(m.operands) > 100 {
+	if len(m.newer) > mostOperands {
 		m.join()
 	}
 	return nil
 }
 
 func (m *merging) MergeOlder(value []byte) error {
-	value = slices.Clone(value)
-	if len(value) > 0 && value[0] == markOperands {
-		m.operands = append(operandsOf(value), m.operands...)
-		if len(m.operands) > 100 {
-			m.join()
-		}
+	value = m.clone(value)
+	if len(value) == 0 || value[0] != markOperands {
+		m.base, m.based = plain(value), true
 		return nil
 	}
-	m.base, m.based = plain(value), true
+	from := len(m.older)
+	m.older = appendOperandsOf(m.older, value)
+	slices.Reverse(m.older[from:])
+	if len(m.older) > mostOperands {
+		m.join()
+	}
 	return nil
 }
 
+// operands are all operands, the oldest first.
+func (m *merging) operands() [][]byte {
+	slices.Reverse(m.older)
+	m.older, m.newer = nil, append(m.older, m.newer...)
+	return m.newer
+}
+
 func (m *merging) join() {
-	if one, ok := merge.Operands(m.operands...); ok {
-		m.operands = [][]byte{one}
+	if m.apart {
+		return
+	}
+	one, ok := merge.Operands(m.operands()...)
+	if m.apart = !ok; ok {
+		m.newer, m.memory = [][]byte{one}, nil
 	}
 }
 
 func (m *merging) Finish(includesBase bool) ([]byte, io.Closer, error) {
 	if includesBase || m.based {
 		full := m.base
-		if len(m.operands) > 0 {
-			full = merge.Full(m.base, m.operands...)
+		if operands := m.operands(); len(operands) > 0 {
+			full = merge.Full(m.base, operands...)
 		}
 		if escaped(full) {
 			full = append([]byte{markEscape}, full...)
@@ -115,7 +142,7 @@ func (m *merging) Finish(includesBase bool) ([]byte, io.Closer, error) {
 	}
 	m.join()
 	var all []byte
-	for _, o := range m.operands {
+	for _, o := range m.operands() {
 		all = appendOperand(all, o)
 	}
 	return all, nil, nil
