@@ -113,10 +113,11 @@ func TestReadsOverTombstonesLookAtTheirContext(t *testing.T) {
 					t.Fatal(err)
 				}
 				n := most - p.left.Load()
-				if n < deleted/2/4096 {
+				const least = deleted / 2 / 4096
+				if n < least {
 					t.Fatalf("it looked at its context %d times", n)
 				}
-				p.left.Store(n / 2)
+				p.left.Store(least / 2)
 				if err := read(p); !errors.Is(err, context.Canceled) {
 					t.Errorf("canceled in its middle: %v", err)
 				}

@@ -246,7 +246,7 @@ const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len) {
   return rocksdb_iter_key(c->it, len);
 }
 
-void smolwc_cursor_leave(smolwc_cursor* c) { __atomic_store_n(&c->left, 1, __ATOMIC_RELAXED); }
+void smolwc_cursor_leave(smolwc_cursor* c, int left) { __atomic_store_n(&c->left, (uint8_t)left, __ATOMIC_RELAXED); }
 
 size_t smolwc_cursor_range(const smolwc_cursor* c) { return c->range; }
 

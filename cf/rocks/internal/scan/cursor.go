@@ -231,11 +231,12 @@ func (f *filler) leaveWith(ctx context.Context) (stop func()) {
 	left := make(chan struct{})
 	leaves := context.AfterFunc(ctx, func() {
 		defer close(left)
-		C.smolwc_cursor_leave(f.c)
+		C.smolwc_cursor_leave(f.c, 1)
 	})
 	return func() {
 		if !leaves() {
 			<-left
+			C.smolwc_cursor_leave(f.c, 0)
 		}
 	}
 }

@@ -110,8 +110,9 @@ smolwc_status smolwc_cursor_fill(smolwc_cursor* c, char* data, smolwc_row* rows,
 // memory is out.
 int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len);
 
-// Ends a call that reads with an overlay, soon and with an error. Another thread may call it.
-void smolwc_cursor_leave(smolwc_cursor* c);
+// Ends a call that reads with an overlay, soon and with an error, if left is 1, and takes
+// that back if it is 0. Another thread may call it.
+void smolwc_cursor_leave(smolwc_cursor* c, int left);
 
 // State that is shared by reads in one call.
 typedef struct smolwc_reader smolwc_reader;

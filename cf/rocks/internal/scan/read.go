@@ -140,8 +140,13 @@ func (f *filler) goOn(ctx context.Context, a *cf.Answer, cb *C.smolwc_block, sta
 		if err := f.crossed(status == C.SMOLWC_END); err != nil {
 			return err
 		}
-		if b != &a.First {
+		switch {
+		case b == &a.First:
+		case len(b.Rows) > 0:
 			a.Add(b)
+		default:
+			f.room.Drop(b.Size())
+			b.Release()
 		}
 		if status == C.SMOLWC_END {
 			return nil
