@@ -2,6 +2,7 @@ package pebble_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -308,6 +310,69 @@ func TestAWriteThatStaysBehind(t *testing.T) {
 	if err := s.CreateFamily(t.Context(), "t/b"); err != nil {
 		t.Error(err)
 	}
+}
+
+// Counters that are incremented often while the disk fills up, again and again, have the
+// increments that were acknowledged, once each, and none that was refused.
+func TestCountersOnADiskThatFillsUp(t *testing.T) {
+	d := newDisk()
+	s := open(t, d, true)
+	create(t, s, "t/a")
+	one := binary.BigEndian.AppendUint64([]byte{6}, 1) // an i64
+	var made, unknown [2]atomic.Uint64
+	add := func(i int) error {
+		_, err := s.Write(context.Background(), nil, func(b *cf.Batch) error {
+			b.Row(cf.RowID{Space: "t", Row: fmt.Sprint(i)})
+			for range 20 {
+				b.Merge("t/a", "q", 0, cf.MergeSum, one)
+			}
+			return nil
+		})
+		switch {
+		case err == nil:
+			made[i].Add(20)
+		case errors.Is(err, cf.ErrUnknownOutcome):
+			unknown[i].Add(20)
+		}
+		return err
+	}
+	right := func() {
+		t.Helper()
+		got, err := cftest.Read(t.Context(), s, cf.Scan{Family: "t/a", Rows: []cf.Range{{}}})
+		if err != nil || len(got) != len(made) {
+			t.Fatal(got, err)
+		}
+		for i := range made {
+			sum := binary.BigEndian.Uint64([]byte(got[i].Cells[0].Value)[1:])
+			if least, most := made[i].Load(), made[i].Load()+unknown[i].Load(); sum < least || sum > most {
+				t.Errorf("counter %d has %d, of %d to %d", i, sum, least, most)
+			}
+		}
+	}
+	for range 5 {
+		var wg sync.WaitGroup
+		for i := range made {
+			wg.Go(func() {
+				for n := 0; add(i) == nil; n++ {
+					if i == 0 && n == 50 {
+						d.fail(syscall.ENOSPC, ".log", false)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		d.heal()
+		for i := range made {
+			eventually(func() bool { return add(i) == nil })
+		}
+		right()
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, d, true)
+	defer s.Close()
+	right()
 }
 
 // A drop of a family that meets a full disk returns, and is made whole when there is room: no
