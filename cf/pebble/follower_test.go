@@ -355,3 +355,32 @@ func TestALogEndsWhileAReaderOpens(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A creation that stopped after its first file, say without descriptors, is one that an
+// open for writing finishes.
+func TestACreationThatStoppedAtItsFirstFile(t *testing.T) {
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("db", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fs.Create("db/CURRENT", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte(pebble.Current)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pebble.OpenFollower("db", pebble.Options{FS: fs}); !errors.Is(err, pebble.ErrCreating) {
+		t.Errorf("a reader: %v", err)
+	}
+	s, err := pebble.Open("db", pebble.Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

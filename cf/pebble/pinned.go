@@ -187,7 +187,7 @@ func stampOf(fs vfs.FS, dir string) (s stamp, err error) {
 	}
 	if s.manifest == "" {
 		for _, name := range names {
-			if strings.HasPrefix(name, "MANIFEST-") {
+			if name == currentFile || strings.HasPrefix(name, "MANIFEST-") {
 				return s, ErrCreating
 			}
 		}
