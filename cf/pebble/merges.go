@@ -31,8 +31,12 @@ const pendingMerges = 100
 
 var mergeSeed = maphash.MakeSeed()
 
-// merged counts the merges of a batch that was committed.
+// merged counts the merges of a batch that was committed. A batch that names no row is of a
+// replay: no lock keeps the next one from changing a cell while it is summed up.
 func (s *sums) merged(b *cf.Batch) {
+	if len(b.Rows()) == 0 {
+		return
+	}
 	ops := b.Ops()
 	for i := range ops {
 		if op := &ops[i]; op.Kind == cf.OpMerge {

@@ -156,6 +156,33 @@ func TestSumsUnderWriters(t *testing.T) {
 	}
 }
 
+// A replay writes without the names of rows, and so without their locks.
+func TestNoAddOfAReplayIsLost(t *testing.T) {
+	s := sumsStore(t)
+	const adds = 20_000
+	op := cf.LoggedOp{Kind: cf.OpMerge, Family: "t/a", Key: cf.AppendCellKey(nil, "r", "q", 0)}
+	var b cf.Batch
+	b.Row(cf.RowID{Space: "t", Row: "r"})
+	b.Merge("t/a", "q", 0, cf.MergeSum, one)
+	op.Value = b.Value(&b.Ops()[0])
+	for range adds {
+		if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+			b.Logged(&op)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	if n := sumOf(t, snap, "r"); n != adds {
+		t.Errorf("the sum is %d, of %d adds", n, adds)
+	}
+}
+
 // The adds of a damaged counter are kept as they are.
 func TestADamagedCounterIsNotSummedUp(t *testing.T) {
 	s := sumsStore(t)
