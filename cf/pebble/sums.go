@@ -46,27 +46,34 @@ func (s *Store) sumUpCell(c mergedCell) error {
 	if err := s.beginWriting(s.life); err != nil {
 		return err
 	}
-	batch, err := s.summedUp(c)
-	if batch == nil || err != nil {
+	all := *s.families.Load()
+	f := all[c.family]
+	// A lower bound of expiry waits for it: the janitor may have deleted the cell since it
+	// was read.
+	if f == nil || !f.expiring.TryRLock() {
 		s.writing.RUnlock()
+		return nil
+	}
+	ended := func() {
+		f.expiring.RUnlock()
+		s.writing.RUnlock()
+	}
+	batch, err := s.summedUp(all, f, c.key)
+	if batch == nil || err != nil {
+		ended()
 		return err
 	}
 	flight := s.under.begin(bitsOf(c.rows))
 	_, err = s.apply(s.life, batch, false, func(error) {
 		s.under.end(flight)
-		s.writing.RUnlock()
+		ended()
 	})
 	return err
 }
 
 // summedUp is a batch that puts a cell's value, nil if there is none.
-func (s *Store) summedUp(c mergedCell) (*engine.Batch, error) {
-	all := *s.families.Load()
-	f := all[c.family]
-	if f == nil {
-		return nil, nil
-	}
-	stored, closer, err := s.db.Get(append(bytes.Clone(f.prefix), c.key...))
+func (s *Store) summedUp(all families, f *family, key []byte) (*engine.Batch, error) {
+	stored, closer, err := s.db.Get(append(bytes.Clone(f.prefix), key...))
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil, nil
 	}
@@ -78,7 +85,7 @@ func (s *Store) summedUp(c mergedCell) (*engine.Batch, error) {
 		return nil, nil
 	}
 	var put cf.Batch
-	put.Logged(&cf.LoggedOp{Kind: cf.OpPut, Family: c.family, Key: c.key, Value: plain(stored)})
+	put.Logged(&cf.LoggedOp{Kind: cf.OpPut, Family: f.name, Key: key, Value: plain(stored)})
 	batch := s.newBatch(put.Size() + 64)
 	if _, err := encode(batch, &put, all); err != nil {
 		return nil, errors.Join(err, batch.Close())

@@ -201,6 +201,27 @@ func TestADamagedCounterIsNotSummedUp(t *testing.T) {
 	}
 }
 
+// While a bound of expiry is lowered, no cell is written again: the janitor may have deleted it
+// under the greater bound.
+func TestNothingIsSummedUpWhileLessExpires(t *testing.T) {
+	s := sumsStore(t)
+	add(t, s, "r", "q", 2)
+	f, before := (*s.families.Load())["t/a"], s.acked.Load()
+	c := mergedCell{family: "t/a", key: cf.AppendCellKey(nil, "r", "q", 0), rows: []cf.RowID{{Space: "t", Row: "r"}}}
+	f.expiring.Lock()
+	err := s.sumUpCell(c)
+	f.expiring.Unlock()
+	if err != nil || s.acked.Load() != before {
+		t.Errorf("it was written: %v", err)
+	}
+	if err := s.sumUpCell(c); err != nil || s.acked.Load() == before {
+		t.Errorf("it was not written after that: %v", err)
+	}
+	if !f.expiring.TryLock() {
+		t.Error("the bound can no longer be lowered")
+	}
+}
+
 // A transaction that read a counter does not conflict with its value being put in the place
 // of its merges.
 func TestSummingUpIsNoConflict(t *testing.T) {
