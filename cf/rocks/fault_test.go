@@ -148,6 +148,44 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// An open that may open too few files says so, whichever it lacks.
+func TestAnOpenWithTooFewFiles(t *testing.T) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	dir := memoryDir(t)
+	s := open(t, dir, rocks.Options{})
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(put(s, "a q@1=v"), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for now := before; ; now.Cur++ {
+		if now == before {
+			now.Cur = 3
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &now); err != nil {
+			t.Fatal(err)
+		}
+		s, err := rocks.Open(dir, rocks.Options{})
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+			t.Fatal(err)
+		}
+		if err == nil {
+			defer s.Close()
+			if rows, _, err := scan(s, cf.Range{}); err != nil || rows.String() != "a q@1=v" {
+				t.Errorf("with %d files: %v, %v", now.Cur, rows, err)
+			}
+			return
+		}
+		if !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(strings.ToLower(err.Error()), "too many open files") {
+			t.Errorf("with %d files: %v", now.Cur, err)
+		}
+	}
+}
+
 // When no more files can be opened, a flush fails with the cause, and reads of open
 // files continue. When files can be opened again, the open database takes writes.
 func TestTooManyOpenFiles(t *testing.T) {

@@ -238,10 +238,12 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   IOStatus LockFile(const std::string& path, const IOOptions& options, rocksdb::FileLock** lock,
                     IODebugContext* debug) override {
     IOStatus s = FileSystemWrapper::LockFile(path, options, lock, debug);
-    if (!s.ok() || synced->Unchanged()) return s;
+    if (!s.ok()) return s;
+    IOStatus changed = synced->Unchanged();
+    if (changed.ok()) return s;
     s = UnlockFile(*lock, options, debug);
     *lock = nullptr;
-    return s.ok() ? IOStatus::IOError("While lock file: another process had the database open a moment ago; try again", path) : s;
+    return s.ok() ? changed : s;
   }
 
   IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,

@@ -32,8 +32,8 @@ class Synced : public std::enable_shared_from_this<Synced> {
   void Begin(const std::string& dir, const std::string& text);
   // Claim sets the synced length of a log or a manifest, from the file.
   void Claim(const std::string& name, uint64_t bytes);
-  // Unchanged reports whether the file still has the text that was passed to Begin.
-  bool Unchanged();
+  // Unchanged fails unless the file still has the text that was passed to Begin.
+  rocksdb::IOStatus Unchanged();
 
   // While place returns an error, because the directory leads elsewhere, the file is
   // not written. place is set before RocksDB sees the database.
@@ -169,11 +169,13 @@ void Synced::Claim(const std::string& name, uint64_t bytes) {
   entries_[name] = entry;
 }
 
-bool Synced::Unchanged() {
-  if (dir_.empty()) return true;
+IOStatus Synced::Unchanged() {
+  if (dir_.empty()) return IOStatus::OK();
   std::string now;
   IOStatus s = ReadFileToString(disk_.get(), dir_ + kFile, &now);
-  return now == text_ && (s.ok() || s.IsNotFound() || s.IsPathNotFound());
+  if (!s.ok() && !s.IsNotFound() && !s.IsPathNotFound()) return s;
+  if (now == text_) return IOStatus::OK();
+  return IOStatus::IOError("While lock file: another process had the database open a moment ago; try again", dir_);
 }
 
 void Synced::Opened(const std::string& path, std::unique_ptr<FSWritableFile>* file) {
