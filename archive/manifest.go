@@ -54,7 +54,7 @@ type manifest struct {
 	Files          []file    `json:"files"` // by name
 }
 
-// A file is a file of the database.
+// A file belongs to the database at the time of the backup.
 type file struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`

@@ -86,7 +86,7 @@ func (c *copying) reported(t *table, change func(*TableReport)) {
 	change(&c.report.Tables[t.number])
 }
 
-// A table is one that is copied.
+// A table is copied to a table of the same name.
 type table struct {
 	number   int    // in the report
 	id       string // also its name in the target
