@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -87,6 +89,70 @@ func oneFault(t *testing.T, at int64) bool {
 		t.Errorf("fault %d: %v", at, err)
 	}
 	return reached()
+}
+
+// One call fails while a store is opened, or all calls from one on. The open ends, it says why
+// if it failed, and a later one finds all that was acknowledged.
+func TestAFaultWhileOpening(t *testing.T) {
+	opens := map[string]func(*disk) (io.Closer, error){
+		"a writer": func(d *disk) (io.Closer, error) { return pebble.Open("db", pebble.Options{FS: d, Memory: 8 << 20}) },
+		"a reader": func(d *disk) (io.Closer, error) {
+			return pebble.Open("db", pebble.Options{FS: d, Memory: 8 << 20, ReadOnly: true})
+		},
+		"a follower": func(d *disk) (io.Closer, error) {
+			return pebble.OpenFollower("db", pebble.Options{FS: d, Memory: 8 << 20})
+		},
+	}
+	for who, open := range opens {
+		for _, fault := range []error{syscall.EMFILE, syscall.EIO} {
+			for _, lasts := range []bool{false, true} {
+				for at, more := int64(0), true; more; at += slow {
+					t.Run(fmt.Sprintf("%s/%v at call %d, lasting %t", who, fault, at, lasts), func(t *testing.T) {
+						more = openWithFault(t, open, fault, at, lasts)
+					})
+				}
+			}
+		}
+	}
+}
+
+func openWithFault(t *testing.T, openFaulty func(*disk) (io.Closer, error), fault error, at int64, lasts bool) (reached bool) {
+	d := newDisk()
+	s := open(t, d, true)
+	create(t, s, "t/a")
+	for i := range 3 {
+		if err := putRow(t.Context(), s, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	fail := func(op errorfs.Op) error {
+		if n := calls.Add(1) - 1; op.Kind != errorfs.OpLock && (n == at || n > at && lasts) {
+			return fault
+		}
+		return nil
+	}
+	d.fault.Store(&fail)
+	opened, err := openFaulty(d)
+	reached = calls.Load() > at
+	if err != nil && (!errors.Is(err, cf.ErrUnavailable) || !strings.Contains(err.Error(), fault.Error())) {
+		t.Error(err)
+	}
+	if err == nil {
+		_ = opened.Close()
+	}
+	d.heal()
+	s = open(t, d, true)
+	if found := rows(t, s, "t/a"); len(found) != 3 {
+		t.Errorf("rows %v", found)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	return reached
 }
 
 // A reader that cannot read says so, and reads again when the disk is well.

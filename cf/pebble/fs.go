@@ -64,12 +64,13 @@ type system struct {
 	moving sync.RWMutex
 	// shelving is held while a log moves to the kept ones with its note, and while all of them go.
 	shelving sync.Mutex
+	locking  sync.Mutex
 	lock     *dirLock
 	claim    *claim.Claim // nil in memory
 	pace     *rate.Limiter
 	life     context.Context // after its end nothing is paced
 
-	opened  atomic.Bool // before it, errors go to Open
+	opened  atomic.Bool // before it nothing is repeated
 	ended   atomic.Bool // nothing is repeated any longer
 	waits   atomic.Int64
 	failing atomic.Pointer[error] // why there are waits
@@ -201,13 +202,12 @@ func (s *system) trouble() <-chan struct{} {
 	return s.bad
 }
 
-// synced loses the store after a failed sync.
+// synced loses the store after a failed sync: Pebble ends the process for some of them.
 func (s *system) synced(err error) error {
-	if err != nil && s.opened.Load() {
+	if err != nil {
 		s.lose(err)
-		return nil
 	}
-	return err
+	return nil
 }
 
 // inPlace returns an error if the path of the database now leads elsewhere.
@@ -486,6 +486,11 @@ func (s *system) List(dir string) ([]string, error) {
 
 // Lock takes Pebble's own lock, which older versions and other programs respect.
 func (s *system) Lock(name string) (io.Closer, error) {
+	s.locking.Lock()
+	defer s.locking.Unlock()
+	if s.isLost() { // perhaps its open has returned
+		return nil, s.why
+	}
 	c, err := s.FS.Lock(name)
 	_, unopened := errors.AsType[*os.PathError](err)
 	switch {
@@ -511,6 +516,16 @@ type dirLock struct {
 func (c *dirLock) Close() (err error) {
 	c.once.Do(func() { err = c.Closer.Close() })
 	return err
+}
+
+// unlock gives up Pebble's lock of the directory, if it was taken.
+func (s *system) unlock() error {
+	s.locking.Lock()
+	defer s.locking.Unlock()
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Close()
 }
 
 func (s *system) Unwrap() vfs.FS { return s.FS }

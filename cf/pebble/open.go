@@ -165,25 +165,14 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	began, replayed := time.Now(), s.fs.logBytes(s.dir)
-	db, err := s.openEngine()
+	err = s.openEngine()
 	switch {
 	case s.fs.isLost():
-		return nil, errors.Join(wrap(err), s.fs.lock.Close())
+		return nil, errors.Join(wrap(s.fs.why), s.fs.unlock())
 	case errors.Is(err, engine.ErrDBDoesNotExist):
 		return nil, noDatabase(base, dir, s.dir)
-	case notExist(err):
-		return nil, fmt.Errorf("%w: the database has lost a file: %w", cf.ErrCorrupt, err)
 	case err != nil:
-		return nil, wrap(err)
-	}
-	s.db = db
-	if !o.ReadOnly { // the directory is claimed
-		if err := s.fs.RemoveAll(s.fs.PathJoin(s.dir, loadsDir)); err != nil && !notExist(err) {
-			return nil, errors.Join(wrap(err), db.Close())
-		}
-	}
-	if err := s.load(); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, err
 	}
 	s.fs.opened.Store(true)
 	if o.Logger != nil {
@@ -254,35 +243,38 @@ func (s *Store) examine() error {
 // attempts is how often Open tries to write a file.
 const attempts = 3
 
-// openEngine returns early if the store is lost. Then Pebble's own goroutines stay, and change
+// openEngine returns early if the store is lost. Then Pebble's goroutines stay, and change
 // nothing any longer.
-func (s *Store) openEngine() (*engine.DB, error) {
-	type result struct {
-		db  *engine.DB
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			// Fatalf panics with an error.
-			if p := recover(); p != nil {
-				f, ok := p.(fatal)
-				if !ok {
-					panic(p)
-				}
-				r.err = f.error
-			}
-			done <- r
-		}()
-		r.db, r.err = engine.Open(s.dir, s.settings)
-	}()
+func (s *Store) openEngine() error {
+	done := make(chan error, 1)
+	go func() { done <- s.begin() }()
 	select {
-	case r := <-done:
-		return r.db, r.err
+	case err := <-done:
+		return err
 	case <-s.fs.lost:
-		return nil, s.fs.why
+		return nil
 	}
+}
+
+// begin opens Pebble's database, and reads the families.
+func (s *Store) begin() (err error) {
+	s.db, err = engine.Open(s.dir, s.settings)
+	if notExist(err) {
+		return fmt.Errorf("%w: the database has lost a file: %w", cf.ErrCorrupt, err)
+	}
+	if err != nil {
+		return wrap(err)
+	}
+	if !s.options.ReadOnly { // the directory is claimed
+		if err := s.fs.RemoveAll(s.fs.PathJoin(s.dir, loadsDir)); err != nil && !notExist(err) {
+			return errors.Join(wrap(err), s.db.Close())
+		}
+	}
+	err = s.load()
+	if err != nil && !s.fs.isLost() { // a call of a lost store goes on after it returned
+		err = errors.Join(err, s.db.Close())
+	}
+	return err
 }
 
 // flushed notes the end of a flush.
@@ -363,17 +355,17 @@ func (s *Store) Close() error {
 		defer s.fs.claim.Release()
 	}
 	if s.lost() != nil { // Pebble's own goroutines may hold anything
-		return s.fs.lock.Close()
+		return s.fs.unlock()
 	}
 	_ = s.outlast(func() error { s.calls.all.Wait(); return nil })
 	if s.lost() != nil {
-		return s.fs.lock.Close()
+		return s.fs.unlock()
 	}
 	s.open.close()
 	err := s.outlast(s.db.Close)
 	switch {
 	case s.lost() != nil:
-		return errors.Join(err, s.fs.lock.Close())
+		return errors.Join(err, s.fs.unlock())
 	case s.pins != nil:
 		s.pins.close()
 	}

@@ -238,11 +238,5 @@ func (l logger) Errorf(format string, args ...any) {
 }
 
 func (l logger) Fatalf(format string, args ...any) {
-	err := fmt.Errorf(format, args...)
-	if !l.s.fs.opened.Load() {
-		panic(fatal{err})
-	}
-	l.s.fs.block(err)
+	l.s.fs.block(fmt.Errorf(format, args...))
 }
-
-type fatal struct{ error }
