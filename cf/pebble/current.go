@@ -42,12 +42,15 @@ func look(fs vfs.FS, dir string) (there bool, err error) {
 		if there, err = lookOnce(fs, dir); !errors.Is(err, cf.ErrCorrupt) {
 			break
 		}
-		time.Sleep(pinPause) // another process may be changing names
+		time.Sleep(tryPause) // another process may be changing names
 	}
 	return there, err
 }
 
-const lookTries = 5
+const (
+	lookTries = 5
+	tryPause  = 2 * time.Millisecond
+)
 
 func lookOnce(fs vfs.FS, dir string) (there bool, err error) {
 	if info, err := fs.Stat(dir); err == nil && !info.IsDir() {

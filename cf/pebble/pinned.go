@@ -52,7 +52,6 @@ var ErrCreating = fmt.Errorf("%w: it is being created; try again, or open it for
 const (
 	pinPatience = 10 * time.Second
 	pinTries    = 20
-	pinPause    = 2 * time.Millisecond
 )
 
 var errMoved = fmt.Errorf("the writer changes files faster than they can be opened; try again: %w", cf.ErrUnavailable)
@@ -68,7 +67,7 @@ func pin(ctx context.Context, fs vfs.FS, dir string) (*pinned, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(pinPause):
+		case <-time.After(tryPause):
 		}
 	}
 }
