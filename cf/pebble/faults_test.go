@@ -353,10 +353,13 @@ func TestCountersOnADiskThatFillsUp(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range made {
 			wg.Go(func() {
-				for n := 0; add(i) == nil; n++ {
-					if i == 0 && n == 50 {
-						d.fail(syscall.ENOSPC, ".log", false)
+				if i == 0 {
+					for range 50 {
+						_ = add(i)
 					}
+					d.fail(syscall.ENOSPC, ".log", false)
+				}
+				for add(i) == nil {
 				}
 			})
 		}

@@ -162,10 +162,8 @@ func TestAnOpenWithTooFewFiles(t *testing.T) {
 	if err := errors.Join(put(s, "a q@1=v"), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for now := before; ; now.Cur++ {
-		if now == before {
-			now.Cur = 3
-		}
+	now := before
+	for now.Cur = 3; ; now.Cur++ {
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &now); err != nil {
 			t.Fatal(err)
 		}
